@@ -1,0 +1,1 @@
+"""The only writer of workloads and of GPUWorkload status. One module per lever. Never decides."""

@@ -1,0 +1,91 @@
+"""Every error that this program raises on purpose.
+
+    PrunerError
+    ├── ConfigurationError(path)      a setting, flag or file is wrong; exit code 2
+    ├── ObservationError              telemetry could not be read
+    │   ├── PrometheusError           the server answered with an error, or not at all
+    │   └── IncompleteData            the answer is partial (warnings): conclude nothing
+    ├── ClusterError                  the Kubernetes API could not be used
+    │   ├── NotFound
+    │   ├── Conflict                  the object changed since it was read
+    │   ├── Forbidden                 our ServiceAccount may not do this
+    │   ├── Gone                      the resource version is too old; list again
+    │   └── Throttled                 asked to slow down
+    ├── NotificationError             a message was not delivered
+    ├── ActionRefused(reason)         a last check before an act said no
+    └── LedgerError                   history could not be written
+
+Adapters translate library errors into these and chain the cause. Messages never carry
+tokens, URLs with credentials, or bodies longer than 256 characters.
+"""
+
+from __future__ import annotations
+
+
+class PrunerError(Exception):
+    """Root of the tree: catch this to catch everything that we raise on purpose."""
+
+
+class ConfigurationError(PrunerError):
+    """A setting, flag or file is wrong. The command ends with exit code 2."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+
+
+class ObservationError(PrunerError):
+    """Telemetry could not be read."""
+
+
+class PrometheusError(ObservationError):
+    """Prometheus refused, failed or did not answer."""
+
+
+class IncompleteData(ObservationError):
+    """The answer is partial, so nothing may be concluded from it."""
+
+
+class ClusterError(PrunerError):
+    """The Kubernetes API could not be used."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status of the answer, or None where there was none."""
+
+
+class NotFound(ClusterError):
+    """The object, or its kind, does not exist."""
+
+
+class Conflict(ClusterError):
+    """The object changed since it was read; read it again and decide again."""
+
+
+class Forbidden(ClusterError):
+    """Our credentials do not allow this."""
+
+
+class Gone(ClusterError):
+    """The resource version or continue token is too old; list again."""
+
+
+class Throttled(ClusterError):
+    """The server asks us to slow down."""
+
+    def __init__(self, message: str, *, retry_after_seconds: float) -> None:
+        super().__init__(message, status=429)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class NotificationError(PrunerError):
+    """A message was not delivered."""
+
+
+class ActionRefused(PrunerError):
+    """The last check before an act said no. Nothing was changed."""
+
+
+class LedgerError(PrunerError):
+    """History could not be written. Deciding never depends on it."""

@@ -1,0 +1,1 @@
+"""The cycle: observe, resolve, decide, notify, act, record."""

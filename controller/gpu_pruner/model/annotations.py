@@ -1,0 +1,48 @@
+"""Every annotation and label key that we read or write, in one list.
+
+Anyone who can edit a workload can write these: their values are hostile input and are parsed
+in `resolve.annotations` only. Nothing is written onto a workload before its pause.
+"""
+
+from __future__ import annotations
+
+PREFIX = "gpu-pruner.io/"
+
+PAUSED = "gpu-pruner.io/paused"
+"""Written by us, on the lever object, in the patch that pauses it: the pause record, JSON."""
+
+EXEMPT = "gpu-pruner.io/exempt"
+"""Read (label or annotation; root, pod or namespace): ``true``, ``false``, or a time."""
+
+HOLD = "gpu-pruner.io/hold"
+"""Read (root or namespace): no acts, and clocks stand still."""
+
+WINDOW = "gpu-pruner.io/window"
+"""Read: the judged window of this workload, within policy bounds."""
+
+IDLE_THRESHOLD = "gpu-pruner.io/idle-threshold"
+"""Read: the engine-activity ratio below which it counts as idle, within policy bounds."""
+
+NOTICE = "gpu-pruner.io/notice"
+"""Read: time between the delivered warning and the pause, within policy bounds."""
+
+OWNER = "gpu-pruner.io/owner"
+"""Read: who to tell."""
+
+SLACK_MENTIONS = "gpu-pruner.io/slack-mentions"
+"""Read: who to mention; also known to the Rust tool."""
+
+ACK_UNTIL = "gpu-pruner.io/ack-until"
+"""Read: the Rust tool's keep, a time with its offset."""
+
+ACK_BY = "gpu-pruner.io/ack-by"
+"""Read: who gave the Rust tool's keep."""
+
+PENDING_SCALE_AT = "gpu-pruner.io/pending-scale-at"
+"""Read: the Rust tool's deadline."""
+
+NOTEBOOK_STOPPED = "kubeflow-resource-stopped"
+"""Kubeflow's own lever: written to pause a Notebook, removed to restore it."""
+
+NOTEBOOK_LOCK = "odh-notebook-controller-lock"
+"""Value of `NOTEBOOK_STOPPED` that Open Data Hub uses as a start-up lock: not a stop."""

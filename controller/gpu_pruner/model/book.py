@@ -1,0 +1,69 @@
+"""What is remembered about a workload between cycles: `GPUWorkload.status` as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpu_pruner.model.units import Timestamp
+
+
+class Phase(StrEnum):
+    """Where a workload stands. Written on transitions only."""
+
+    WATCHING = "Watching"
+    NOMINATED = "Nominated"
+    """Found idle by `Book.confirmations` cycles in a row; nobody was told yet."""
+    WARNED = "Warned"
+    PAUSING = "Pausing"
+    """Written before the lever object is patched; settled by reading that object."""
+    PAUSED = "Paused"
+    RESTORING = "Restoring"
+    WOULD_PAUSE = "WouldPause"
+    """Dry run only: the deadline passed; latched until activity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseRecord:
+    """What was taken, so that it can be given back by anybody. Lives on the lever object."""
+
+    lever: str
+    """Kind of the lever object, for example ``Deployment``."""
+    replicas: int | None
+    """Former size; None for levers without one (Notebook)."""
+    uid: str
+    """uid of the lever object: a record that was copied to another object is not a record."""
+    generation: int
+    """generation of the lever object before the patch."""
+    at: Timestamp
+    decision: str
+    """Decision id."""
+    why: str
+    """The sentence with the evidence."""
+    by: str = "gpu-pruner"
+    """Who ordered it: the controller, or a person through the CLI or API."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """The leader's memory of one workload. The blank book is a workload never nominated."""
+
+    phase: Phase = Phase.WATCHING
+    verdict: str = ""
+    reason: str = ""
+    message: str = ""
+    gpus: int = 0
+    confirmations: int = 0
+    idle_since: Timestamp | None = None
+    nominated_at: Timestamp | None = None
+    warned_at: Timestamp | None = None
+    warned_via: tuple[str, ...] = ()
+    warned_mode: str = ""
+    pause_at: Timestamp | None = None
+    frozen_since: Timestamp | None = None
+    paused_at: Timestamp | None = None
+    pause: PauseRecord | None = None
+    resource_version: str = ""
+    """Of the GPUWorkload; empty where none exists yet. Not part of the status."""
+    object_name: str = ""
+    """metadata.name of the GPUWorkload; empty where none exists yet. Not part of the status."""

@@ -1,0 +1,205 @@
+"""What a GPU can be seen doing, and the per-step evidence of it.
+
+A *track* is one exported series of one signal of one device, reduced to one value per step
+(`observe` makes tracks). *Evidence* is what a judged period of tracks says about one device
+(`decide.evidence` folds tracks into it). Screen and verify speak in the same two values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpu_pruner.model.units import Seconds, Timestamp
+
+
+class Signal(StrEnum):
+    """A kind of measurement. Units are those of a `Track`, whatever the exporter's own are."""
+
+    ENGINE = "engine"
+    """Share of time the compute or graphics engine was busy, ratio 0-1. Primary."""
+    SM = "sm"
+    """Share of time an SM had a warp resident, ratio 0-1. Primary where ENGINE is absent."""
+    TENSOR = "tensor"
+    """Share of time the tensor pipe was busy, ratio 0-1."""
+    DRAM = "dram"
+    """Share of time device memory was being read or written, ratio 0-1."""
+    UTIL = "util"
+    """NVML utilisation in the exporter's own scale (0-100, or 0-1); only `== 0` is scale-proof."""
+    ENCODER = "encoder"
+    """Video encoder utilisation, percent."""
+    DECODER = "decoder"
+    """Video decoder utilisation, percent."""
+    JPEG = "jpeg"
+    """JPEG engine utilisation, percent."""
+    OFA = "ofa"
+    """Optical-flow engine utilisation, percent."""
+    COPY = "copy"
+    """Memory-copy utilisation, percent."""
+    PCIE = "pcie"
+    """PCIe traffic, bytes per second."""
+    NVLINK = "nvlink"
+    """NVLink traffic, bytes per second."""
+    POWER = "power"
+    """Board power, watts."""
+    ENERGY = "energy"
+    """Energy since the driver was loaded, joules."""
+    TEMPERATURE = "temperature"
+    """GPU temperature, degrees Celsius."""
+    MEMORY = "memory"
+    """Frame-buffer memory in use, bytes."""
+    XID = "xid"
+    """Code of the last Xid error; never reset by the exporter."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DeviceId:
+    """One thing a pod can hold: a whole GPU, or one MIG slice of it.
+
+    Source: DCGM labels ``UUID`` (of the physical GPU, also for slices) and ``GPU_I_ID``.
+    """
+
+    uuid: str
+    """UUID of the physical GPU, as exported."""
+    mig_instance: str = ""
+    """GPU instance id of a MIG slice; empty for a whole GPU."""
+
+    @property
+    def board(self) -> DeviceId:
+        """Return the physical GPU that this is, or is a slice of."""
+        return self if not self.mig_instance else DeviceId(self.uuid)
+
+    def __str__(self) -> str:
+        """Write it as people name it: the UUID, with the slice behind a slash."""
+        return f"{self.uuid}/{self.mig_instance}" if self.mig_instance else self.uuid
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PodName:
+    """Namespace and name, as metric labels give them: which pod, but not which incarnation."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """Write it as ``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesLabels:
+    """Who and where a series says it is about. `resolve` checks it before anybody believes it."""
+
+    exported: PodName | None = None
+    """``exported_namespace``/``exported_pod``: the workload where honorLabels is false."""
+    native: PodName | None = None
+    """``namespace``/``pod``: the workload where honorLabels is true, else the exporter itself."""
+    pod_uid: str = ""
+    """``pod_uid``, where the exporter is asked to add it."""
+    node: str = ""
+    """``Hostname`` or ``hostname``; for display and the node check, never a key."""
+    model: str = ""
+    """``modelName``."""
+    mig_profile: str = ""
+    """``GPU_I_PROFILE`` of a slice, for example ``1g.10gb``."""
+    replica: str = ""
+    """``vgpu``: number of a time-slicing or MPS share. Present means the device is shared."""
+    job: str = ""
+    """Prometheus ``job``, or the scrape address of a directly scraped exporter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One series of one signal of one device, one value per step in which it had a sample."""
+
+    device: DeviceId
+    signal: Signal
+    metric: str
+    """The metric's own name, for people."""
+    labels: SeriesLabels
+    steps: tuple[tuple[int, float], ...]
+    """(step number, peak in that step), ascending; step n covers (n x step, (n+1) x step] seconds.
+    Steps without a sample are absent. Not-a-number is kept as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A judged stretch of whole steps: first <= n <= last."""
+
+    first: int
+    last: int
+    step_seconds: Seconds
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps there are; at least 0."""
+        return max(0, self.last - self.first + 1)
+
+    @property
+    def start(self) -> Timestamp:
+        """Return when the first step begins."""
+        return self.first * self.step_seconds
+
+    @property
+    def end(self) -> Timestamp:
+        """Return when the last step ends."""
+        return (self.last + 1) * self.step_seconds
+
+    @classmethod
+    def ending(cls, moment: Timestamp, *, length: Seconds, step_seconds: Seconds) -> Period:
+        """Return the period of whole steps of at least this length that ends at or before a moment.
+
+        Args:
+            moment: Unix seconds; the last whole step that is over by then is the last.
+            length: seconds; rounded up to whole steps.
+            step_seconds: length of a step in seconds.
+        """
+        last = int(moment // step_seconds) - 1
+        count = int(-(-length // step_seconds))
+        return cls(first=last - count + 1, last=last, step_seconds=step_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalEvidence:
+    """What one signal of one device showed over a period, all its series together (maximum)."""
+
+    signal: Signal
+    metric: str
+    """Name of the metric as exported, for people."""
+    seen_steps: int
+    """Steps of the period with a sample in them or in the step before."""
+    active_steps: int
+    """Steps whose peak counts as work under the rules."""
+    last_active_at: Timestamp | None
+    """End of the newest step that counts as work; None where there is none in the period."""
+    invalid_steps: int
+    """Steps with a value out of range or not a number."""
+    changes: int
+    """Steps whose value differs from the one seen before it."""
+    newest_at: Timestamp
+    """End of the newest step with a sample."""
+    peak: float | None = None
+    """Highest value in the signal's unit; None where only facts were kept (the screen)."""
+    peak_at: Timestamp | None = None
+    """End of the step of that peak."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvidence:
+    """Everything that is known about one device over one period."""
+
+    device: DeviceId
+    period: Period
+    signals: tuple[SignalEvidence, ...]
+    """At most one entry per signal, in the order of `Signal`. A missing signal was not exported."""
+    owners: tuple[SeriesLabels, ...] = ()
+    """Distinct label sets that named a pod in the period, the newest last."""
+    node: str = ""
+    """Node name as the exporter tells it; empty where it does not."""
+    model: str = ""
+    shared: bool = False
+    """True where the labels show time-slicing or MPS replicas."""
+
+    def of(self, signal: Signal) -> SignalEvidence | None:
+        """Return the evidence of one signal, or None where the device does not export it."""
+        return next((one for one in self.signals if one.signal is signal), None)

@@ -1,0 +1,165 @@
+"""Roots, pods and what people want of them, as the Kubernetes API tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gpu_pruner.model.signals import DeviceEvidence, PodName
+from gpu_pruner.model.units import Timestamp
+from gpu_pruner.model.verdict import Reason
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RootRef:
+    """Which object owns a workload, by group and kind; never by kind alone."""
+
+    kind: str
+    namespace: str
+    name: str
+    group: str = ""
+    """API group; empty for the core group."""
+    uid: str = ""
+
+    @property
+    def ref(self) -> str:
+        """Return ``kind/namespace/name`` in lower-case kind: how people and the CLI name it."""
+        return f"{self.kind.lower()}/{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRef:
+    """The ownerReference with ``controller: true``. Other owner references do not count."""
+
+    group: str
+    kind: str
+    name: str
+    uid: str
+
+
+class PodPhase(StrEnum):
+    """Source: ``pod.status.phase``."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRecord:
+    """A pod that requests GPUs, in any phase; `resolve` leaves terminal ones out."""
+
+    uid: str
+    namespace: str
+    name: str
+    phase: PodPhase
+    created_at: Timestamp
+    node: str = ""
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """GPU resource name to count, the most that the pod holds at once (init containers and sidecars
+    by the API's own rule), for example ``{"nvidia.com/gpu": 2, "nvidia.com/mig-1g.10gb": 1}``."""
+    owner: OwnerRef | None = None
+    ready_since: Timestamp | None = None
+    """Transition time of the Ready condition, while it is True."""
+    containers_started_at: Timestamp | None = None
+    """Start of the newest running container; a container restart moves it."""
+    terminating: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Only keys under our prefix."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Only keys under our prefix."""
+
+    @property
+    def pod_name(self) -> PodName:
+        """Return namespace and name, as metric labels carry them."""
+        return PodName(self.namespace, self.name)
+
+    @property
+    def gpus(self) -> int:
+        """Return how many GPU devices the pod asks for, of all GPU resources."""
+        return sum(self.requests.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord:
+    """A node, as far as it matters here."""
+
+    name: str
+    ready: bool
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    """Allocatable GPU resource name to count."""
+    sharing: str = ""
+    """GFD label ``nvidia.com/gpu.sharing-strategy``: ``time-slicing``, ``mps`` or empty."""
+    product: str = ""
+    """GFD label ``nvidia.com/gpu.product``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerObject:
+    """An object that can stand between a pod and its root, or be the root."""
+
+    root: RootRef
+    owner: OwnerRef | None = None
+    resource_version: str = ""
+    generation: int = 0
+    observed_generation: int = 0
+    desired: int | None = None
+    """``spec.replicas``; None for kinds without it."""
+    observed: int | None = None
+    """``status.replicas``."""
+    ready: int | None = None
+    """``status.readyReplicas``."""
+    updated: int | None = None
+    """``status.updatedReplicas``; None for kinds without rollouts."""
+    halted: bool = False
+    """The desired state says: no pods (zero replicas, or the stop annotation)."""
+    deletes_volumes: bool = False
+    """Scaling down would delete volume claims (``whenScaled: Delete``)."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Only keys under our prefix."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Only keys under our prefix, and the platform's stop annotation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceRecord:
+    """A namespace's own wishes: only label and annotation keys under our prefix."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What people want of a workload: `GPUWorkload.spec`. Caps are enforced on reading."""
+
+    keep_until: Timestamp | None = None
+    keep_by: str = ""
+    keep_reason: str = ""
+    exempt: bool = False
+    release: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPod:
+    """A live pod of the base set with the devices that it was found to hold."""
+
+    record: PodRecord
+    devices: tuple[DeviceEvidence, ...] = ()
+    """Sorted by device. May be fewer than requested: that is a gap, never idleness."""
+    gap: Reason | None = None
+    """Why the devices cannot be trusted to be this pod's, where `resolve` saw such a reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Veto:
+    """A person's or the platform's word that the workload stays, with its source."""
+
+    reason: Reason
+    detail: str
+    """For example ``gpu-pruner.io/exempt=true on namespace team-a``."""
+    until: Timestamp | None = None

@@ -1,0 +1,1 @@
+"""Messages to people and their delivery. Never decides."""

@@ -1,0 +1,1 @@
+"""Telemetry and cluster state as model values. Reads only, never decides."""

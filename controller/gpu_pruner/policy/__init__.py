@@ -1,0 +1,1 @@
+"""GPU shares, windows, floors and sharing plans. Pure. Holds nothing yet."""

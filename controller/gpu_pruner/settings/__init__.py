@@ -1,0 +1,1 @@
+"""Typed settings, and the one source of defaults."""
