@@ -1,0 +1,259 @@
+"""Typed settings, and the one source of defaults.
+
+Each field's description is what the reference page shows; the reasons for the numbers of deciding
+stand in `docs/explanation/deciding.md`. Unknown keys are errors. Secrets are `SecretStr`, so that
+they print as stars.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+
+from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.model.rules import Mode, Rules
+from gpu_pruner.settings.durations import format_duration, parse_duration
+
+KIND_LETTERS = {
+    "d": "Deployment",
+    "r": "ReplicaSet",
+    "s": "StatefulSet",
+    "i": "InferenceService",
+    "n": "Notebook",
+    "l": "LeaderWorkerSet",
+}
+"""The Rust tool's letters for `-e`. A letter whose lever is not built yet enables nothing."""
+
+
+def kinds_from_letters(letters: str) -> frozenset[str]:
+    """Read `-e drsinl`.
+
+    Args:
+        letters: one letter per kind, in any order.
+
+    Raises:
+        ConfigurationError: a letter is unknown (the Rust tool then enabled everything).
+    """
+    unknown = sorted(set(letters) - KIND_LETTERS.keys())
+    if unknown or not letters:
+        known = ", ".join(f"{letter} = {kind}" for letter, kind in KIND_LETTERS.items())
+        what = f"unknown resource letter {unknown[0]!r}" if unknown else "no resource letter"
+        raise ConfigurationError(f"{what}; known: {known}")
+    return frozenset(KIND_LETTERS[letter] for letter in letters)
+
+
+def _seconds(value: object) -> object:
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        return value
+    try:
+        return parse_duration(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+Duration = Annotated[float, BeforeValidator(_seconds)]
+"""Seconds; a bare number is seconds, ``35m`` and ``2h`` are accepted."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PrometheusSettings(_Section):
+    """How to ask Prometheus, or anything that answers like it."""
+
+    url: str = Field(description="Base URL, for example http://prometheus.monitoring:9090.")
+    token: SecretStr | None = Field(None, description="Bearer token.")
+    token_file: Path | None = Field(
+        None, description="File with the bearer token; read again when it changes."
+    )
+    ca_file: Path | None = Field(None, description="CA bundle (PEM) for a private authority.")
+    tls_verify: bool = Field(default=True, description="Whether to check the server's certificate.")
+    headers: dict[str, SecretStr] = Field(
+        default_factory=dict, description="Extra headers, for example X-Scope-OrgID."
+    )
+    honor_labels: bool | None = Field(
+        None,
+        description="true: the workload is in pod/namespace. false: in exported_pod/"
+        "exported_namespace. Unset: found out by asking, which is right for mixed set-ups.",
+    )
+    timeout_seconds: float = Field(30.0, gt=0, description="Longest wait for one answer.")
+
+    @field_validator("url")
+    @classmethod
+    def _http(cls, url: str) -> str:
+        if not url.startswith(("http://", "https://")):
+            message = f"{url[:80]!r} is not a URL; it must begin with http:// or https://"
+            raise ValueError(message)
+        return url.rstrip("/")
+
+
+class ScrapeSettings(_Section):
+    """Reading DCGM exporters directly: for clusters without Prometheus."""
+
+    exporters: tuple[str, ...] = Field(
+        (),
+        description="Exporter URLs. dns+http://name:9400/metrics means every address of a "
+        "headless Service.",
+    )
+    interval_seconds: Duration = Field(30.0, gt=0, description="Time between two scrapes.")
+    timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for one exporter.")
+
+    @field_validator("exporters")
+    @classmethod
+    def _http(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        for url in urls:
+            if not url.startswith(("http://", "https://", "dns+http://", "dns+https://")):
+                message = f"{url[:80]!r} is not a URL; it must begin with http:// or dns+http://"
+                raise ValueError(message)
+        return urls
+
+
+class KubernetesSettings(_Section):
+    """How to reach the API server. Unset: in-cluster, else the usual kubeconfig."""
+
+    kubeconfig: Path | None = Field(None, description="Path of a kubeconfig file.")
+    context: str | None = Field(None, description="Context of that file; unset: its current one.")
+    timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for one answer.")
+
+
+class BudgetSettings(_Section):
+    """How much may be paused at once; always at least one workload, of any size."""
+
+    workloads_per_cycle: int = Field(5, ge=1, description="Workloads that one cycle may pause.")
+    gpu_ratio_per_cycle: float = Field(
+        0.10, gt=0, le=1, description="Share of allocated GPUs that one cycle may pause."
+    )
+    per_namespace_per_cycle: int = Field(
+        1, ge=1, description="Workloads of one namespace that one cycle may pause."
+    )
+    per_hour: int = Field(20, ge=1, description="Workloads per hour.")
+    ratio_per_hour: float = Field(
+        0.02, ge=0, le=1, description="Share of workloads per hour; the larger of the two holds."
+    )
+
+
+class Settings(_Section):
+    """Everything that can be set, with its default."""
+
+    mode: Mode = Field(Mode.DRY_RUN, description="dry-run only says what it would do (`-r`).")
+    window_seconds: Duration = Field(
+        2100.0, gt=0, description="Judged period, 35 min by default (`-t`, there in minutes)."
+    )
+    settle_seconds: Duration = Field(
+        300.0, ge=0, description="Added to the window for a pod's age since Ready (`-g`)."
+    )
+    idle_threshold: float = Field(
+        0.01,
+        gt=0,
+        lt=1,
+        description="Peak engine activity, ratio 0-1, at or above which a step counts as work.",
+    )
+    coverage_ratio: float = Field(
+        0.945, gt=0.5, le=1, description="Share of the window's steps that must have a sample."
+    )
+    freshness_seconds: Duration = Field(
+        90.0, gt=0, description="Greatest age of the newest sample; at least 3 scrape intervals."
+    )
+    liveness: bool = Field(
+        default=True,
+        description="Whether energy, power or temperature must be seen to move before a zero "
+        "counts as idle.",
+    )
+    liveness_changes: int = Field(
+        10, ge=1, description="Changes asked for, at most a third of the steps."
+    )
+    cycle_seconds: Duration = Field(60.0, gt=0, description="Time between two cycles (`-c`).")
+    confirmations: int = Field(2, ge=1, description="Cycles in a row that must find it idle.")
+    notice_seconds: Duration = Field(
+        900.0, ge=0, description="Delivered warning to pause, 15 min (`--ack-grace-period`)."
+    )
+    keep_cap_seconds: Duration = Field(86_400.0, gt=0, description="Longest keep, 24 h.")
+    shield_seconds: Duration = Field(
+        7_200.0, ge=0, description="How long a Pending sibling or a rollout vetoes, 2 h."
+    )
+    never_ready_seconds: Duration = Field(
+        21_600.0, ge=0, description="A pod that never becomes Ready counts from its start + 6 h."
+    )
+    verify_max_age_seconds: Duration = Field(
+        15.0, gt=0, description="Greatest age of the full-window check at the moment of the act."
+    )
+    budget: BudgetSettings = Field(default=BudgetSettings(), description="Blast radius.")
+    enabled_kinds: frozenset[str] = Field(
+        frozenset(KIND_LETTERS.values()), description="Root kinds that may be paused (`-e`)."
+    )
+    protected_namespaces: frozenset[str] = Field(
+        frozenset({"kube-system", "kube-public", "kube-node-lease"}),
+        description="Namespaces in which nothing is ever paused.",
+    )
+    prometheus: PrometheusSettings | None = Field(
+        None, description="Prometheus as the telemetry source."
+    )
+    scrape: ScrapeSettings = Field(
+        default=ScrapeSettings(),
+        description="Exporters as the telemetry source, where no Prometheus is set.",
+    )
+    kubernetes: KubernetesSettings = Field(
+        default=KubernetesSettings(), description="The API server."
+    )
+    listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
+    listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")
+
+    @field_validator("enabled_kinds")
+    @classmethod
+    def _known_kinds(cls, kinds: frozenset[str]) -> frozenset[str]:
+        unknown = sorted(kinds - set(KIND_LETTERS.values()))
+        if unknown:
+            message = f"unknown kind {unknown[0]!r}; known: {', '.join(KIND_LETTERS.values())}"
+            raise ValueError(message)
+        return kinds
+
+    @model_validator(mode="after")
+    def _window_holds_enough_scrapes(self) -> Self:
+        if not self.prometheus and self.scrape.exporters:
+            least = 4 * self.scrape.interval_seconds
+            if self.window_seconds < least:
+                message = (
+                    f"the window ({format_duration(self.window_seconds)}) is shorter than 4 scrape "
+                    f"intervals of {format_duration(self.scrape.interval_seconds)} "
+                    f"({format_duration(least)}); lengthen the window or scrape more often"
+                )
+                raise ValueError(message)
+        return self
+
+    def rules(self) -> Rules:
+        """Return the numbers that decisions are made with."""
+        return Rules(
+            mode=self.mode,
+            window_seconds=self.window_seconds,
+            settle_seconds=self.settle_seconds,
+            idle_threshold=self.idle_threshold,
+            coverage_ratio=self.coverage_ratio,
+            freshness_seconds=self.freshness_seconds,
+            liveness_required=self.liveness,
+            liveness_changes=self.liveness_changes,
+            cycle_seconds=self.cycle_seconds,
+            confirmations=self.confirmations,
+            notice_seconds=self.notice_seconds,
+            keep_cap_seconds=self.keep_cap_seconds,
+            shield_seconds=self.shield_seconds,
+            never_ready_seconds=self.never_ready_seconds,
+            verify_max_age_seconds=self.verify_max_age_seconds,
+            budget_workloads_per_cycle=self.budget.workloads_per_cycle,
+            budget_gpu_ratio_per_cycle=self.budget.gpu_ratio_per_cycle,
+            budget_per_namespace_per_cycle=self.budget.per_namespace_per_cycle,
+            budget_per_hour=self.budget.per_hour,
+            budget_ratio_per_hour=self.budget.ratio_per_hour,
+            enabled_kinds=self.enabled_kinds,
+            protected_namespaces=self.protected_namespaces,
+        )
