@@ -1,0 +1,42 @@
+"""What holds for every test: Hypothesis profiles, and that nothing is skipped in CI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from typing import TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+# Deadlines and the too-slow check measure the machine, not the promise.
+settings.register_profile(
+    "normal",
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("long", settings.get_profile("normal"), max_examples=20_000)
+settings.load_profile("normal")  # --hypothesis-profile=long wins: pytest reads it after this file
+
+
+def _refuse_skip(report: Report) -> Report:
+    """Turn a skip into a failure where CI=true: there every component must be present."""
+    expected = hasattr(report, "wasxfail")
+    if report.skipped and not expected and os.environ.get("CI") == "true":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: nothing may be skipped where CI=true. {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _refuse_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _refuse_skip((yield))
