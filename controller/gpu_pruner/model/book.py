@@ -62,7 +62,12 @@ class Book:
     pause_at: Timestamp | None = None
     frozen_since: Timestamp | None = None
     paused_at: Timestamp | None = None
+    """When the pause was ordered; stays after a restart, because the hourly budget counts it."""
     pause: PauseRecord | None = None
+    long_keep_until: Timestamp | None = None
+    """End of a keep that reaches beyond the cap, as asked for; None where no keep is that long."""
+    long_keep_read_at: Timestamp | None = None
+    """When that keep was first read: the cap counts from here."""
     resource_version: str = ""
     """Of the GPUWorkload; empty where none exists yet. Not part of the status."""
     object_name: str = ""

@@ -178,6 +178,9 @@ class SignalEvidence:
     """Steps whose value differs from the one seen before it."""
     newest_at: Timestamp
     """End of the newest step with a sample."""
+    loud_steps: int = 0
+    """Steps whose value is far above noise (UTIL at 5 and more), so that an idle ENGINE contradicts
+    it; 0 for signals without such a mark."""
     peak: float | None = None
     """Highest value in the signal's unit; None where only facts were kept (the screen)."""
     peak_at: Timestamp | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_pruner.model.book import Book
-from gpu_pruner.model.signals import Period
+from gpu_pruner.model.signals import DeviceEvidence, Period
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, Intent, OwnerObject, RootRef, Veto
@@ -62,3 +62,5 @@ class Snapshot:
     breakers: tuple[Breaker, ...] = ()
     unattributed: tuple[str, ...] = ()
     """Devices with telemetry that no live GPU pod could be found for, for `check` and metrics."""
+    loose: tuple[DeviceEvidence, ...] = ()
+    """Evidence of those devices, sorted by device: it can still accuse their node's telemetry."""

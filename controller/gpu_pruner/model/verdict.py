@@ -78,6 +78,7 @@ class Reason(StrEnum):
     DAEMON_SET = "DaemonSet", "A DaemonSet has no size that could be lowered."
     UNKNOWN_OWNER = "UnknownOwner", "The controlling owner is of a kind that we do not know."
     OWNER_MISSING = "OwnerMissing", "The controlling owner is not, or not yet, to be seen."
+    NO_LEVER = "NoLever", "The root is of a kind that we can read but have no way to pause."
     KIND_DISABLED = "KindDisabled", "Pausing this kind is switched off in the settings."
     DELETES_VOLUMES = (
         "DeletesVolumes",
