@@ -1,0 +1,171 @@
+"""What the API server's answers mean, as our errors.
+
+Turns statuses, bodies and transport failures into `errors.ClusterError` with a sentence that
+names the thing and the fix. It never sends anything, and nothing that it writes contains a token,
+a URL with credentials or more than 256 characters of a body. Only `kube` calls it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from gpu_pruner.errors import ClusterError, Conflict, Forbidden, Gone, NotFound, Throttled
+from gpu_pruner.kube.wire import Status
+from gpu_pruner.model.units import Seconds, Timestamp
+
+_QUOTE_LIMIT = 256
+_SECRETS = re.compile(r"(?i)(bearer|basic)\s+\S+|(?<=//)[^/\s@]+@|token[=:]\s*\S+")
+_LOGIN = "; is that the address of a login page instead of the API server?"
+
+
+def quoted(text: str) -> str:
+    """Return a foreign text fit for a message: one line, no secrets, at most 256 characters."""
+    line = " ".join(_SECRETS.sub("…", text).split())
+    printable = "".join(letter if letter.isprintable() else "?" for letter in line)
+    if len(printable) <= _QUOTE_LIMIT:
+        return printable
+    return printable[: _QUOTE_LIMIT - 1] + "…"
+
+
+def place(url: str) -> str:
+    """Return scheme, host and port of a URL, without credentials, path and query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def refusal(status: int, body: bytes, headers: Mapping[str, str], *, asked: str) -> ClusterError:
+    """Return the error that an answer with a status of 300 or more stands for.
+
+    Args:
+        status: HTTP status.
+        body: begin of the body; a ``Status`` object where it came from an API server.
+        headers: of the answer; ``Retry-After`` and ``Content-Type`` are read.
+        asked: what was asked, for example ``GET /api/v1/pods``.
+    """
+    said = _said(body, headers)
+    if status == 429:  # noqa: PLR2004  # HTTP: Too Many Requests
+        wait = retry_after(headers)
+        return Throttled(f"{asked}: the API server asks to slow down", retry_after_seconds=wait)
+    return error_for(status, said, asked=asked)
+
+
+def error_for(status: int, said: str, *, asked: str) -> ClusterError:
+    """Return the error for a status code from an HTTP answer or from inside a watch.
+
+    Args:
+        status: HTTP status.
+        said: the server's own words.
+        asked: what was asked.
+    """
+    match status:
+        case 401:
+            return ClusterError(
+                f"{asked}: the API server does not accept our credentials (401); "
+                f"renew the token or the kubeconfig. {said}".rstrip(),
+                status=status,
+            )
+        case 403:
+            return Forbidden(
+                f"{asked}: forbidden (403); the ClusterRole in deploy/kustomize/base allows it. "
+                f"{said}".rstrip(),
+                status=status,
+            )
+        case 404:
+            return NotFound(f"{asked}: not found (404). {said}".rstrip(), status=status)
+        case 409:
+            return Conflict(f"{asked}: conflict (409). {said}".rstrip(), status=status)
+        case 410:
+            return Gone(f"{asked}: too old (410). {said}".rstrip(), status=status)
+        case _:
+            return ClusterError(
+                f"{asked}: the API server answered {status}. {said}".rstrip(), status=status
+            )
+
+
+def _said(body: bytes, headers: Mapping[str, str]) -> str:
+    """Return the server's own words, where it is an API server that speaks."""
+    if is_page(headers):
+        return f"It sent a web page{_LOGIN}"
+    try:
+        message = msgspec.json.decode(body, type=Status).message
+    except msgspec.DecodeError:
+        message = body.decode("utf-8", "replace")
+    return quoted(message or "")
+
+
+def is_page(headers: Mapping[str, str]) -> bool:
+    """Return whether an answer is HTML, which no API server sends."""
+    return "html" in headers.get("Content-Type", "").lower()
+
+
+def page_instead(address: str) -> ClusterError:
+    """Return the error for a web page where JSON was expected."""
+    return ClusterError(f"{place(address)} answered with a web page{_LOGIN}", status=200)
+
+
+def unreadable(asked: str, error: Exception) -> ClusterError:
+    """Return the error for a body that is not what the API promises."""
+    return ClusterError(f"{asked}: the answer cannot be read: {quoted(str(error))}")
+
+
+def unreachable(address: str, error: Exception, *, waited: Seconds) -> ClusterError:
+    """Return the error for a request that got no answer.
+
+    Args:
+        address: base URL of the API server; only scheme, host and port are shown.
+        error: of the HTTP library.
+        waited: the limit that was set for the request, seconds.
+    """
+    where = f"The Kubernetes API at {place(address)}"
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return ClusterError(
+                f"{where} shows a certificate that is not trusted: {quoted(str(error))}; "
+                "set certificate-authority in the kubeconfig"
+            )
+        case aiohttp.ClientSSLError() | aiohttp.ClientConnectorSSLError():
+            return ClusterError(
+                f"{where} does not speak TLS as expected: {quoted(str(error))}; "
+                "check http or https, and the port"
+            )
+        case aiohttp.ClientConnectorError():
+            return ClusterError(
+                f"{where} cannot be reached: {quoted(error.strerror or str(error))}; "
+                "check the address in the kubeconfig, and that it is up"
+            )
+        case asyncio.TimeoutError():
+            return ClusterError(f"{where} gave no answer within {waited:g} s")
+        case _:
+            return ClusterError(f"{where} broke off: {quoted(str(error) or type(error).__name__)}")
+
+
+def retry_after(headers: Mapping[str, str]) -> Seconds:
+    """Return how long ``Retry-After`` asks to wait: whole seconds, 1 where it says nothing."""
+    text = headers.get("Retry-After", "")
+    return float(min(int(text), 300)) if text.isascii() and text.isdigit() else 1.0
+
+
+def skew(date: str, *, sent: Timestamp, received: Timestamp) -> Seconds | None:
+    """Return the server's clock minus ours, as far as one answer can prove it.
+
+    Args:
+        date: the ``Date`` header; it has whole seconds, cut off.
+        sent: our time before the request.
+        received: our time when the answer's headers were there.
+
+    Returns:
+        0 where the date lies within [sent - 1 s, received], else the signed distance;
+        None where the header is absent or unreadable.
+    """
+    try:
+        server = parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return min(0.0, server - (sent - 1.0)) + max(0.0, server - received)

@@ -1,0 +1,170 @@
+"""From a stored `GPUWorkload` to `model.cluster.Bookkeeping`.
+
+Anybody with the right to edit the object can put anything into it, so reading never raises: a
+status that cannot be read is a blank book, which only makes the workload start anew, and a wish
+that cannot be read is honoured as an exemption, because missing data never leads to a pause.
+`observe.cluster` and `act` call it. It writes and logs nothing; it hands out what was odd.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from gpu_pruner.kube.gpuworkloads import (
+    GPUWorkload,
+    GPUWorkloadSpec,
+    GPUWorkloadStatus,
+    PauseStatus,
+    RootReference,
+)
+from gpu_pruner.kube.resources import group_of
+from gpu_pruner.kube.wire import Meta
+from gpu_pruner.model.book import Book, PauseRecord, Phase
+from gpu_pruner.model.cluster import Bookkeeping
+from gpu_pruner.model.units import Timestamp, parse_rfc3339
+from gpu_pruner.model.workload import Intent, RootRef
+
+
+class _RootOnly(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    root_ref: RootReference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a GPUWorkload says, and what of it could not be understood."""
+
+    bookkeeping: Bookkeeping | None
+    """None where not even the root can be told."""
+    problems: tuple[str, ...] = ()
+    """Sentences for the operator."""
+
+
+def to_bookkeeping(stored: GPUWorkload) -> Bookkeeping | None:
+    """Return what a GPUWorkload says; None where not even its root can be told."""
+    return read(stored).bookkeeping
+
+
+def read(stored: GPUWorkload) -> Reading:
+    """Read a GPUWorkload, whatever it holds."""
+    meta = stored.metadata
+    root = _root(stored)
+    if root is None:
+        return Reading(bookkeeping=None, problems=("spec.rootRef cannot be read: ignored",))
+    intent, odd_intent = _intent(stored.spec)
+    book, odd_book = _book(stored.status)
+    found = Bookkeeping(
+        root=root,
+        intent=intent,
+        book=replace(book, resource_version=meta.resource_version, object_name=meta.name),
+    )
+    return Reading(bookkeeping=found, problems=(*odd_intent, *odd_book))
+
+
+def unreadable(meta: Meta) -> Bookkeeping | None:
+    """Return the bookkeeping of an object of which only the metadata could be read."""
+    return to_bookkeeping(GPUWorkload(metadata=meta))
+
+
+def merged(one: Bookkeeping, other: Bookkeeping) -> Bookkeeping:
+    """Return one bookkeeping for two objects about the same root: the first's book, both wishes.
+
+    Nobody loses a keep because somebody created a second object.
+    """
+    first, second = one.intent, other.intent
+    keeper = max(first, second, key=lambda intent: intent.keep_until or float("-inf"))
+    intent = replace(
+        keeper,
+        keep_reason=keeper.keep_reason or first.keep_reason or second.keep_reason,
+        exempt=first.exempt or second.exempt,
+        release=first.release and second.release,
+    )
+    return replace(one, intent=intent)
+
+
+def _root(stored: GPUWorkload) -> RootRef | None:
+    """Return the root from the spec, else from the owner reference that we put there."""
+    namespace = stored.metadata.namespace
+    try:
+        ref = msgspec.json.decode(stored.spec, type=_RootOnly).root_ref
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        owners = stored.metadata.owner_references or ()
+        if len(owners) != 1:
+            return None
+        ref = RootReference(owners[0].api_version, owners[0].kind, owners[0].name, owners[0].uid)
+    if not (ref.kind and ref.name and ref.uid):
+        return None
+    return RootRef(ref.kind, namespace, ref.name, group_of(ref.api_version), ref.uid)
+
+
+def _intent(spec: msgspec.Raw) -> tuple[Intent, tuple[str, ...]]:
+    """Return what people want; an unreadable wish is an exemption."""
+    try:
+        wish = msgspec.json.decode(spec, type=GPUWorkloadSpec)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _exempt(f"spec cannot be read, so it is exempt: {str(error)[:120]}")
+    try:
+        keep_until = _moment(wish.keep_until)
+    except ValueError:
+        return _exempt(f"keepUntil {wish.keep_until!r:.60} is not a time, so it is exempt")
+    intent = Intent(
+        keep_until=keep_until,
+        keep_by=wish.keep_by or "",
+        keep_reason=wish.keep_reason or "",
+        exempt=wish.exempt is True,
+        release=wish.release is True,
+    )
+    return intent, ()
+
+
+def _exempt(problem: str) -> tuple[Intent, tuple[str, ...]]:
+    return Intent(exempt=True, keep_reason=problem), (problem,)
+
+
+def _book(status: msgspec.Raw) -> tuple[Book, tuple[str, ...]]:
+    """Return what we remember; an unreadable status is a blank book."""
+    if not bytes(status):
+        return Book(), ()
+    try:
+        return _to_book(msgspec.json.decode(status, type=GPUWorkloadStatus)), ()
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        return Book(), (f"status cannot be read, so nothing is remembered: {str(error)[:120]}",)
+
+
+def _to_book(status: GPUWorkloadStatus) -> Book:
+    """Raises ValueError for a time that is none."""
+    return Book(
+        phase=status.phase or Phase.WATCHING,
+        verdict=status.verdict.value if status.verdict else "",
+        reason=status.reason or "",
+        message=status.message or "",
+        gpus=status.gpus or 0,
+        confirmations=status.confirmations or 0,
+        idle_since=_moment(status.idle_since),
+        nominated_at=_moment(status.nominated_at),
+        warned_at=_moment(status.warned_at),
+        warned_via=status.warned_via or (),
+        warned_mode=status.warned_mode or "",
+        pause_at=_moment(status.pause_at),
+        frozen_since=_moment(status.frozen_since),
+        paused_at=_moment(status.paused_at),
+        pause=_to_pause(status.pause) if status.pause else None,
+    )
+
+
+def _to_pause(pause: PauseStatus) -> PauseRecord:
+    return PauseRecord(
+        lever=pause.lever,
+        replicas=pause.replicas,
+        uid=pause.uid,
+        generation=pause.generation,
+        at=parse_rfc3339(pause.at),
+        decision=pause.decision,
+        why=pause.why,
+        by=pause.by,
+    )
+
+
+def _moment(text: str | None) -> Timestamp | None:
+    return None if text is None else float(round(parse_rfc3339(text)))
