@@ -1,0 +1,213 @@
+"""Telemetry from Prometheus, or anything that answers like it.
+
+`screen` asks for the newest steps of all devices, `verify` for a full period of a few; both by the
+same per-step queries (`promql`). It answers with tracks, or raises an `ObservationError`; partial
+answers are errors. It chooses no owners and decides nothing. Called by `loop` only.
+
+One source has one connection and one thread, in which requests and decoding run one after another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import msgspec
+from prometheus_api_client import PrometheusConnect
+
+from gpu_pruner.errors import PrometheusError
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.model.telemetry import Screen
+from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
+from gpu_pruner.observe import prometheus_probe as probing
+from gpu_pruner.observe import promql
+from gpu_pruner.observe.labels import Identities
+from gpu_pruner.observe.profiles import FIELDS, Field
+from gpu_pruner.observe.prometheus_probe import Probe
+from gpu_pruner.observe.prometheus_replies import QueryTooLarge, Series
+from gpu_pruner.observe.prometheus_transport import RETRY, Transport
+from gpu_pruner.observe.promql import Slice
+from gpu_pruner.observe.tracks import TrackTable
+from gpu_pruner.settings.schema import PrometheusSettings
+
+SHORTEST_SCREEN: Seconds = 3 * MINUTE
+"""A screen covers at least this, or three scrapes, so that late samples are seen after all."""
+
+BACKEND_PARAMETERS = {
+    "dedup": "true",
+    "partial_response": "false",
+    "max_source_resolution": "0s",
+    "nocache": "1",
+    "deny_partial_response": "1",
+}
+"""Complete, raw answers from Thanos (first three) and VictoriaMetrics; Prometheus ignores them."""
+
+_LABELS = msgspec.json.Decoder(dict[str, str])
+T = TypeVar("T")
+
+
+def _labels(metric: bytes) -> dict[str, str]:
+    return _LABELS.decode(metric)
+
+
+class PrometheusSource:
+    """A `TelemetrySource` over the query API."""
+
+    def __init__(self, settings: PrometheusSettings, *, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._transport = Transport(settings, clock=clock)
+        self._client = PrometheusConnect(
+            self._transport.url, session=self._transport, method="POST", retry=RETRY
+        )
+        self._parameters = {**BACKEND_PARAMETERS, "timeout": f"{settings.timeout_seconds:g}"}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
+        self._identities = Identities(_labels)
+        self._probe: Probe | None = None
+        self._probed_at: Timestamp = 0.0
+        self._interval: Seconds | None = None
+        self._closed = False
+
+    async def start(self) -> None:
+        """Do nothing: the first screen connects, and says what is wrong if it cannot."""
+
+    async def screen(self, *, now: Timestamp, back_to: Timestamp) -> Screen:
+        """Return the newest whole steps for all devices; see `TelemetrySource`.
+
+        A slice that begins long ago (cold start) is asked for in parts, so that no answer is
+        unbounded.
+        """
+        return await self._run(lambda: self._screen(now, back_to))
+
+    async def verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
+        """Return every track of these devices over the full period; see `TelemetrySource`.
+
+        Values that are not a number or below zero come as tracks of their own.
+        """
+        return await self._run(lambda: self._verify(devices, period))
+
+    async def close(self) -> None:
+        """Stop after the request that is under way, and release connections."""
+        self._closed = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._transport.close()
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _screen(self, now: Timestamp, back_to: Timestamp) -> Screen:
+        probe = self._known(now)
+        interval = self._interval or probing.DEFAULT_INTERVAL
+        length = max(now - back_to, SHORTEST_SCREEN, 3 * interval)
+        step = probing.step_seconds(interval)
+        period = Period.ending(now, length=length, step_seconds=step)
+        table = TrackTable()
+        for field in probe.screened:
+            for part in promql.slices_for_all(period, probe.series):
+                self._ask(promql.peaks, field, part, table)
+        if not len(table):
+            raise PrometheusError(self._nothing(now))
+        return Screen(
+            period=period,
+            tracks=table.tracks(period),
+            scrape_interval_seconds=interval,
+            clock_skew_seconds=self._transport.clock_skew_seconds,
+            notes=self._notes(probe),
+        )
+
+    def _verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
+        uuids = tuple(sorted({device.uuid for device in devices}))
+        table = TrackTable()
+        for field in FIELDS:
+            for part in promql.slices_for(uuids, period):
+                self._ask(promql.peaks, field, part, table)
+                self._ask(promql.flaws, field, part, table)
+        return table.tracks(period, devices)
+
+    def _ask(
+        self,
+        query: Callable[[Field, str, int], str],
+        field: Field,
+        part: Slice,
+        table: TrackTable,
+    ) -> None:
+        """Ask for one field of one slice, in smaller parts where the server wants that."""
+        step = int(part.period.step_seconds)
+        try:
+            answer = self._range(query(field, part.matcher, step), part.period)
+        except QueryTooLarge:
+            smaller = part.split()
+            if not smaller:
+                raise
+            for one in smaller:
+                self._ask(query, field, one, table)
+            return
+        for series in answer:
+            identity = self._identities.of(bytes(series.metric))
+            if identity is not None:
+                points = ((round(at / step) - 1, float(value)) for at, value in series.values)
+                table.record(field, identity, points)
+
+    def _range(self, query: str, period: Period) -> list[Series]:
+        self._check_open()
+        step = period.step_seconds
+        answer: list[Series] = self._client.custom_query_range(
+            query,
+            start_time=datetime.fromtimestamp(period.start + step, UTC),
+            end_time=datetime.fromtimestamp(period.end, UTC),
+            step=f"{step:g}",
+            params=self._parameters,
+        )
+        return answer
+
+    def _instant(self, query: str, at: Timestamp) -> list[Series]:
+        self._check_open()
+        answer: list[Series] = self._client.custom_query(
+            query, params={"time": f"{at:.3f}", **self._parameters}
+        )
+        return answer
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise PrometheusError(f"{self._transport.server} is no longer asked: we are stopping")
+
+    def _known(self, now: Timestamp) -> Probe:
+        """Return what telemetry there is; probed anew when that is older than ten minutes."""
+        old = abs(now - self._probed_at) >= probing.PROBE_EVERY
+        if self._probe is None or self._interval is None or old:
+            probe = probing.read_probe(self._instant(probing.probe_query(), now))
+            if not probe.devices:
+                raise PrometheusError(self._nothing(now))
+            if probe.sample:
+                self._measure(self._instant(probing.samples_query(probe.sample), now))
+            self._probe, self._probed_at = probe, now
+        return self._probe
+
+    def _measure(self, samples: Iterable[Series]) -> None:
+        """Take over the scrape interval, but let jitter not change the steps."""
+        found = probing.scrape_interval(samples)
+        known = self._interval
+        if found is not None and (
+            known is None or abs(found - known) > known * probing.INTERVAL_TOLERANCE
+        ):
+            self._interval = found
+
+    def _nothing(self, now: Timestamp) -> str:
+        """Say that there is no telemetry, and what there is instead."""
+        others = probing.read_hint(self._instant(probing.hint_query(), now))
+        what = f"{self._transport.server} has no DCGM series at {rfc3339(now)}"
+        if others:
+            return f"{what} under a name that we know; it has {', '.join(others)}"
+        return (
+            f"{what}; check that dcgm-exporter runs and is scraped (its ServiceMonitor), and that "
+            "our token or tenant header may see it"
+        )
+
+    def _notes(self, probe: Probe) -> tuple[str, ...]:
+        tls = () if self._transport.verify else ("TLS certificates are not checked",)
+        found = probe.notes(honor_labels=self._settings.honor_labels)
+        return (*found, *tls, *self._transport.take_notes())

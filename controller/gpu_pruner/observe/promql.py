@@ -1,0 +1,122 @@
+"""The PromQL that we send, and how a large question is cut into smaller ones. Pure.
+
+One mechanism serves screen and verify: the peak per whole step of every series, as a range query.
+Step n covers (n x step, (n+1) x step] and is evaluated at its end. Prometheus 2.x ranges are closed
+on both sides, so a sample on a boundary shows in two steps; that errs towards activity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gpu_pruner.model.signals import Period
+from gpu_pruner.observe import labels
+from gpu_pruner.observe.profiles import Field
+
+MATCH_BATCH = 200
+"""UUIDs in one matcher. A literal alternation is an index look-up; 200 of them are about 8 kB."""
+
+POINTS_PER_ANSWER = 1_000_000
+"""Points that we plan one answer for: about 25 MB of JSON."""
+
+MOST_STEPS = 10_000
+"""Steps in one question; Prometheus refuses more than 11,000 points per series."""
+
+FEWEST_STEPS = 3
+"""A slice this short is no longer cut in time but by device."""
+
+_HEX = "0123456789abcdef"
+_NOT_HEX = "other"
+_BY = ", ".join(labels.IDENTITY)
+
+
+def peaks(field: Field, matcher: str, step_seconds: int) -> str:
+    """Return the query for the highest value of each series in each step."""
+    return f"max by ({_BY}) (max_over_time({field.metric}{{{matcher}}}[{step_seconds}s]))"
+
+
+def flaws(field: Field, matcher: str, step_seconds: int) -> str:
+    """Return the query for values that a peak hides: not-a-number, and below zero.
+
+    ``max_over_time`` and ``max by`` both prefer any number to not-a-number, but a sum with it is
+    never equal to itself.
+    """
+    series = f"{field.metric}{{{matcher}}}[{step_seconds}s]"
+    not_a_number = f"sum_over_time({series}) != sum_over_time({series})"
+    return f"min by ({_BY}) (({not_a_number}) or (min_over_time({series}) < 0))"
+
+
+def literal(text: str) -> str:
+    r"""Return a regular expression, quoted for PromQL, that matches exactly this text.
+
+    Args:
+        text: for example a UUID; it came from a metric and may hold anything.
+
+    Returns:
+        For example ``GPU-a.b`` becomes ``GPU-a\\.b``.
+    """
+    plain = "".join(c if c.isalnum() or c in "-_" else f"\\{c}" for c in text if c.isprintable())
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of a question that is answered by one reply: some steps of some devices."""
+
+    period: Period
+    uuids: tuple[str, ...] | None = None
+    """Only these devices; None means all."""
+    shard: str = ""
+    """With all devices: only UUIDs whose first digit is this one; empty means no limit."""
+
+    @property
+    def matcher(self) -> str:
+        """Return the label matcher of this slice's devices."""
+        if self.uuids is not None:
+            return f'{labels.UUID}=~"{"|".join(literal(uuid) for uuid in self.uuids)}"'
+        if self.shard == _NOT_HEX:
+            return f'{labels.UUID}!="",{labels.UUID}!~"GPU-[{_HEX}].*"'
+        if self.shard:
+            return f'{labels.UUID}=~"GPU-{self.shard}.*"'
+        return f'{labels.UUID}!=""'
+
+    def split(self) -> tuple[Slice, ...]:
+        """Return smaller slices that cover the same; empty where it cannot be made smaller.
+
+        Time is halved first. When little of it is left, the devices are divided: UUIDs are random
+        hexadecimal digits, so their first one divides evenly.
+        """
+        if self.period.steps > FEWEST_STEPS:
+            middle = (self.period.first + self.period.last) // 2
+            return (
+                replace(self, period=replace(self.period, last=middle)),
+                replace(self, period=replace(self.period, first=middle + 1)),
+            )
+        if self.uuids is not None and len(self.uuids) > 1:
+            half = len(self.uuids) // 2
+            return replace(self, uuids=self.uuids[:half]), replace(self, uuids=self.uuids[half:])
+        if self.uuids is None and not self.shard:
+            return tuple(replace(self, shard=shard) for shard in (*_HEX, _NOT_HEX))
+        return ()
+
+
+def slices_for_all(period: Period, devices: int) -> Iterator[Slice]:
+    """Cut a question about all devices so that no answer is unbounded.
+
+    Args:
+        period: whole steps.
+        devices: about how many series one field has; the answer's size grows with it.
+    """
+    length = min(MOST_STEPS, max(FEWEST_STEPS, POINTS_PER_ANSWER // max(1, devices)))
+    for first in range(period.first, period.last + 1, length):
+        last = min(period.last, first + length - 1)
+        yield Slice(replace(period, first=first, last=last))
+
+
+def slices_for(uuids: tuple[str, ...], period: Period) -> Iterator[Slice]:
+    """Cut a question about some devices into batches of at most `MATCH_BATCH`."""
+    for start in range(0, len(uuids), MATCH_BATCH):
+        batch = uuids[start : start + MATCH_BATCH]
+        for whole in slices_for_all(period, len(batch)):
+            yield replace(whole, uuids=batch)

@@ -1,0 +1,109 @@
+"""Per-step peaks of every series, gathered into tracks.
+
+Used by both sources: for one answer by `observe.prometheus`, as the memory of the whole window by
+`observe.scrape`. A value that is not a number or below zero is kept on a track of its own, so that
+a healthy duplicate or a higher value in the same step never hides it.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.observe.labels import Identity
+from gpu_pruner.observe.profiles import Field
+
+
+class _Key(NamedTuple):
+    field: Field
+    identity: Identity
+    flawed: bool
+    """True for the values that no healthy reading can have."""
+
+
+class _Peaks:
+    """Steps of one series, ascending, with the peak of each. 16 bytes per step."""
+
+    __slots__ = ("steps", "values")
+
+    def __init__(self) -> None:
+        self.steps = array("q")
+        self.values = array("d")
+
+    def record(self, step: int, value: float) -> None:
+        """Add a value; within a step the higher one stays, and not-a-number gives way."""
+        at = bisect_left(self.steps, step)
+        if at == len(self.steps) or self.steps[at] != step:
+            self.steps.insert(at, step)
+            self.values.insert(at, value)
+        elif math.isnan(self.values[at]) or value > self.values[at]:
+            self.values[at] = value
+
+    def forget_before(self, step: int) -> None:
+        """Drop every step below this one."""
+        end = bisect_left(self.steps, step)
+        del self.steps[:end], self.values[:end]
+
+    def within(self, first: int, last: int) -> tuple[tuple[int, float], ...]:
+        """Return the steps from first to last, both included."""
+        part = slice(bisect_left(self.steps, first), bisect_right(self.steps, last))
+        return tuple(zip(self.steps[part], self.values[part], strict=True))
+
+
+class TrackTable:
+    """Peaks of many series, by field, device and labels."""
+
+    def __init__(self) -> None:
+        self._series: dict[_Key, _Peaks] = {}
+
+    def __len__(self) -> int:
+        """Return how many series are held."""
+        return len(self._series)
+
+    def record(self, field: Field, identity: Identity, points: Iterable[tuple[int, float]]) -> None:
+        """Add points of one series.
+
+        Args:
+            field: which metric; its scale is applied here and nowhere else.
+            identity: the series' device and labels.
+            points: (step number, value as exported), in any order.
+        """
+        for step, exported in points:
+            value = exported * field.scale
+            key = _Key(field, identity, flawed=not value >= 0)
+            peaks = self._series.get(key)
+            if peaks is None:
+                peaks = self._series[key] = _Peaks()
+            peaks.record(step, value)
+
+    def forget_before(self, step: int) -> None:
+        """Drop every step below this one, and series without any step left."""
+        for peaks in self._series.values():
+            peaks.forget_before(step)
+        self._series = {key: peaks for key, peaks in self._series.items() if peaks.steps}
+
+    def tracks(
+        self, period: Period, devices: Collection[DeviceId] | None = None
+    ) -> tuple[Track, ...]:
+        """Return the tracks that have a step in the period.
+
+        Args:
+            period: its step length must be the one that the points were recorded in.
+            devices: only these and their boards; None means all.
+        """
+        wanted = None if devices is None else {*devices, *(one.board for one in devices)}
+        found = []
+        for key, peaks in self._series.items():
+            device = key.identity.device
+            if wanted is not None and device not in wanted:
+                continue
+            steps = peaks.within(period.first, period.last)
+            if steps:
+                found.append(
+                    Track(device, key.field.signal, key.field.metric, key.identity.labels, steps)
+                )
+        return tuple(found)
