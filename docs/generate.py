@@ -10,30 +10,43 @@ from __future__ import annotations
 
 import ast
 import enum
+import inspect
+import re
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import click
+import msgspec
+import yaml
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gpu_pruner.cli.commands import gpu_pruner
-from gpu_pruner.kube.gpuworkloads import GpuWorkloadSpec, GpuWorkloadStatus
+from gpu_pruner.cli.commands import command_line
 from gpu_pruner.model import annotations
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.record.metrics import METRICS
+from gpu_pruner.record.rows import BreakerRow, DeviceRow, PlanRow, WorkloadRow
+from gpu_pruner.record.statistics import Statistics, Summary
+from gpu_pruner.serve import handlers
 from gpu_pruner.settings.durations import format_duration
 from gpu_pruner.settings.schema import Duration, Settings
 
 REFERENCE = Path(__file__).parent / "reference"
+CRD = Path(__file__).parents[1] / "deploy" / "crds" / "gpuworkloads.yaml"
 BEGIN = "<!-- begin: written by docs/generate.py -->"
 END = "<!-- end -->"
 
-Row = tuple[str, ...]
+ROUTE = re.compile(r"(?P<path>`/[^`]*`)[:,.]? *(?P<about>.*)", re.DOTALL)
+"""How the docstring of a route's handler begins."""
+
+Row: TypeAlias = tuple[str, ...]
+Schema: TypeAlias = dict[str, Any]  # YAML, as it comes
 
 
 def table(head: Row, rows: list[Row]) -> str:
@@ -50,6 +63,11 @@ def code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
+def sentence(text: str) -> str:
+    """Return text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
 def reasons() -> str:
     """Return the table of reasons, in the order of the code."""
     return table(("Reason", "Rule"), [(code(one.value), one.rule) for one in Reason])
@@ -58,24 +76,20 @@ def reasons() -> str:
 def annotation_keys() -> str:
     """Return the table of annotation and label keys with their docstrings."""
     source = Path(annotations.__file__).read_text(encoding="utf-8")
-    rows: list[Row] = []
-    for value, docstring in described_constants(source):
-        direction, _, meaning = docstring.partition(": ")
-        rows.append((code(value), direction, meaning[:1].upper() + meaning[1:]))
-    return table(("Key", "", "Meaning"), rows)
+    keys = dict(described(ast.parse(source).body))
+    rows = [(code(getattr(annotations, name)), meaning) for name, meaning in keys.items()]
+    return table(("Key", "Meaning"), rows)
 
 
-def described_constants(source: str) -> Iterator[tuple[str, str]]:
-    """Yield value and docstring of every string constant that has one beneath it."""
-    body = ast.parse(source).body
-    for here, below in zip(body, body[1:], strict=False):
-        if (
-            isinstance(here, ast.Assign)
-            and isinstance(here.value, ast.Constant)
-            and isinstance(below, ast.Expr)
-            and isinstance(below.value, ast.Constant)
-        ):
-            yield str(here.value.value), str(below.value.value)
+def described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Yield name and docstring of every assignment or field that has one beneath it."""
+    for here, below in pairwise(body):
+        match here, below:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(docstring))),
+            ):
+                yield name, docstring
 
 
 def settings() -> str:
@@ -98,7 +112,9 @@ def settings() -> str:
 def section_of(field: FieldInfo) -> type[BaseModel] | None:
     """Return the model of a nested section, or None for a plain setting."""
     options = (field.annotation, *typing.get_args(field.annotation))
-    return next((one for one in options if isinstance(one, type) and issubclass(one, BaseModel)), None)
+    return next(
+        (one for one in options if isinstance(one, type) and issubclass(one, BaseModel)), None
+    )
 
 
 def is_duration(field: FieldInfo) -> bool:
@@ -137,9 +153,9 @@ def default_of(field: FieldInfo) -> str:
     return code(str(value).lower() if isinstance(value, bool) else str(value))
 
 
-def command_line() -> str:
+def commands() -> str:
     """Return every command with its flags."""
-    return "\n\n".join(command_section(gpu_pruner, path="gpu-pruner"))
+    return "\n\n".join(command_section(command_line, path="gpu-pruner"))
 
 
 def command_section(command: click.Command, *, path: str) -> Iterator[str]:
@@ -172,15 +188,57 @@ def flag_row(option: click.Option, context: click.Context) -> Row:
 def metrics() -> str:
     """Return the table of metrics."""
     rows = [
-        (code(one.name), one.kind, ", ".join(code(label) for label in one.labels), one.help)
+        (code(one.name), one.kind, ", ".join(code(label) for label in one.labels), one.meaning)
         for one in METRICS
     ]
     return table(("Metric", "Type", "Labels", "Meaning"), rows)
 
 
+def gpuworkload() -> str:
+    """Return the fields of a GPUWorkload, as its CRD has them."""
+    definition = yaml.safe_load(CRD.read_text(encoding="utf-8"))
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return "\n\n".join(
+        f"## `{part}`\n\n"
+        + table(("Field", "Type", "Meaning"), crd_rows(schema["properties"][part]))
+        for part in ("spec", "status")
+    )
+
+
+def crd_rows(schema: Schema, *, under: str = "") -> list[Row]:
+    """Return one row per field, those of an object behind it with its name and a dot."""
+    rows: list[Row] = []
+    for name, field in schema.get("properties", {}).items():
+        words = " or ".join(code(one) for one in field.get("enum", [])) or field["type"]
+        kind = "time" if field.get("format") == "date-time" else words
+        rows.append((code(under + name), kind, field.get("description", "")))
+        rows += crd_rows(field, under=f"{under}{name}.")
+    return rows
+
+
+def http() -> str:
+    """Return the routes, and what the fields of their answers mean."""
+    classes = [one for _, one in inspect.getmembers(handlers, inspect.isclass)]
+    told = (ROUTE.match(inspect.getdoc(one) or "") for one in classes)
+    routes = sorted((one["path"], sentence(one["about"])) for one in told if one)
+    answers = (PlanRow, WorkloadRow, DeviceRow, BreakerRow, Summary, Statistics)
+    tables = [f"### {one.__name__}\n\n{inspect.getdoc(one)}\n\n{fields(one)}" for one in answers]
+    return "\n\n".join([table(("GET", "Answer"), routes), *tables])
+
+
+def fields(struct: type[msgspec.Struct]) -> str:
+    """Return the table of a struct's fields with the docstrings beneath them."""
+    body = ast.parse(inspect.getsource(struct)).body[0]
+    meant = dict(described(body.body)) if isinstance(body, ast.ClassDef) else {}
+    pairs = zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
+    return table(("Field", "Meaning"), [(code(sent), meant.get(name, "")) for name, sent in pairs])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "annotations.md": annotation_keys,
-    "cli.md": command_line,
+    "cli.md": commands,
+    "gpuworkload.md": gpuworkload,
+    "http-api.md": http,
     "metrics.md": metrics,
     "reasons.md": reasons,
     "settings.md": settings,

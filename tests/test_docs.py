@@ -1,0 +1,210 @@
+"""The documentation says what the code says: nothing missing, nothing that is not there."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+from pydantic import BaseModel
+
+from gpu_pruner.cli.commands import command_line
+from gpu_pruner.cli.references import parse_reference
+from gpu_pruner.model import annotations
+from gpu_pruner.model.verdict import Reason
+from gpu_pruner.record.metrics import METRICS, MetricDefinition
+from gpu_pruner.serve import app
+from gpu_pruner.settings.schema import Settings
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def load_generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = load_generator()
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def reference(page: str) -> str:
+    return text_of(DOCS / "reference" / page)
+
+
+@pytest.mark.parametrize("page", generate.BLOCKS)
+def test_the_reference_is_what_the_code_says(page: str) -> None:
+    written = reference(page)
+    assert written == generate.filled(written, generate.BLOCKS[page]()), "run: make docs"
+
+
+@pytest.mark.parametrize(
+    "text", ["", generate.BEGIN, generate.END, f"{generate.END} {generate.BEGIN}"]
+)
+def test_a_page_without_its_markers_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="the page needs"):
+        generate.filled(text, "block")
+
+
+@pytest.mark.parametrize("reason", Reason, ids=str)
+def test_every_reason_is_documented(reason: Reason) -> None:
+    assert f"| `{reason.value}` | {reason.rule} |" in reference("reasons.md")
+    assert reason.rule.endswith(".")
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_metric_is_documented(metric: MetricDefinition) -> None:
+    assert metric.meaning.endswith(".")
+    assert f"`{metric.name}`" in reference("metrics.md")
+
+
+def test_every_annotation_is_documented() -> None:
+    keys = {name: value for name, value in vars(annotations).items() if name.isupper()}
+    page = reference("annotations.md")
+    assert [
+        name for name, value in keys.items() if name != "PREFIX" and f"`{value}`" not in page
+    ] == []
+
+
+def settings_in(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    for name, field in model.model_fields.items():
+        section = generate.section_of(field)
+        if section is None:
+            yield name, field.description or ""
+        else:
+            yield from settings_in(section)
+
+
+@pytest.mark.parametrize(("name", "description"), settings_in(Settings))
+def test_every_setting_is_documented(name: str, description: str) -> None:
+    assert description.endswith(".")
+    assert f"| `{name}` |" in reference("settings.md")
+
+
+def commands(
+    command: click.Command = command_line, path: str = ""
+) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, f"{path} {name}".strip())
+
+
+COMMANDS = dict(commands())
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path or "gpu-pruner")
+def test_every_command_and_flag_is_documented(path: str) -> None:
+    command = COMMANDS[path]
+    assert command.help
+    flags = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    assert [one.name for one in flags if not (one.help or "").endswith(".")] == []
+    section = (
+        reference("cli.md")
+        .partition(f"## `{f'gpu-pruner {path}'.strip()}`\n")[2]
+        .partition("\n## ")[0]
+    )
+    assert [one.name for one in flags if f"`{one.opts[-1]}`" not in section] == []
+
+
+def test_every_route_is_documented() -> None:
+    patterns = [
+        node.value
+        for node in ast.walk(ast.parse(inspect.getsource(app)))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.startswith("/")
+    ]
+    page = reference("http-api.md")
+    documented = {
+        re.sub(r"\{\w+\}|\?.*", "", path)
+        for path in re.findall(r"^\| `(/[^`]*)`", page, re.MULTILINE)
+    }
+    assert {re.sub(r"\([^)]*\)", "", one) for one in patterns} == documented
+
+
+def code_lines(page: Path) -> Iterator[str]:
+    for block in re.findall(r"^```\n(.*?)^```", text_of(page), re.MULTILINE | re.DOTALL):
+        yield from block.splitlines()
+
+
+def examples(page: Path) -> Iterator[list[str]]:
+    for line in code_lines(page):
+        words = shlex.split(line.partition(" &")[0])
+        if words and words[0].endswith("gpu-pruner") and "[OPTIONS]" not in words:
+            yield words[1:]
+
+
+@each_page
+def test_an_example_can_be_typed(page: Path) -> None:
+    """Every command, flag and reference of an example exists."""
+    for words in examples(page):
+        command = COMMANDS[words[0]] if words and words[0] in COMMANDS else command_line
+        known = {flag for one in command.params for flag in [*one.opts, *one.secondary_opts]}
+        assert [word for word in words if word.startswith("-") and word not in known] == [], words
+        for word in words:
+            if re.fullmatch(r"[a-z]+/[^/ ]+/[^/ ]+", word):
+                parse_reference(word)
+
+
+def test_there_are_examples() -> None:
+    assert len([words for page in PAGES for words in examples(page)]) >= 10
+
+
+@each_page
+def test_a_make_target_that_is_named_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^)make ([a-z-]+)", text_of(page), re.MULTILINE))
+    assert [
+        target for target in named if not re.search(rf"^{target}:", makefile, re.MULTILINE)
+    ] == []
+
+
+@each_page
+def test_a_link_to_a_file_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)\)", text_of(page))
+    local = [one for one in links if not one.startswith("https://")]
+    assert [one for one in local if not (page.parent / one).exists()] == []
+
+
+def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
+    built = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-W",
+            "-n",
+            "-q",
+            "-E",
+            "-d",
+            tmp_path / "t",
+            DOCS,
+            tmp_path / "h",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (built.returncode, built.stderr) == (0, "")
