@@ -27,6 +27,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from gpu_pruner import errors
 from gpu_pruner.cli.commands import command_line
 from gpu_pruner.model import annotations
 from gpu_pruner.model.verdict import Reason
@@ -42,6 +43,7 @@ CRD = Path(__file__).parents[1] / "deploy" / "crds" / "gpuworkloads.yaml"
 BEGIN = "<!-- begin: written by docs/generate.py -->"
 END = "<!-- end -->"
 
+PACKAGE = Path(errors.__file__).parent
 ROUTE = re.compile(r"(?P<path>`/[^`]*`)[:,.]? *(?P<about>.*)", re.DOTALL)
 """How the docstring of a route's handler begins."""
 
@@ -74,11 +76,27 @@ def reasons() -> str:
 
 
 def annotation_keys() -> str:
-    """Return the table of annotation and label keys with their docstrings."""
+    """Return the tables of annotation and label keys: those in use, and those that are not yet."""
     source = Path(annotations.__file__).read_text(encoding="utf-8")
-    keys = dict(described(ast.parse(source).body))
-    rows = [(code(getattr(annotations, name)), meaning) for name, meaning in keys.items()]
-    return table(("Key", "Meaning"), rows)
+    used = imported_from(annotations)
+    known: dict[bool, list[Row]] = {True: [], False: []}
+    for name, meaning in described(ast.parse(source).body):
+        known[name in used].append((code(getattr(annotations, name)), meaning))
+    head = ("Key", "Meaning")
+    reserved = "Reserved for what is not built yet; setting them does nothing today:"
+    return f"{table(head, known[True])}\n\n{reserved}\n\n{table(head, known[False])}"
+
+
+def imported_from(module: types.ModuleType) -> set[str]:
+    """Return the names that our other modules import from this one."""
+    trees = (ast.parse(one.read_text(encoding="utf-8")) for one in PACKAGE.rglob("*.py"))
+    return {
+        alias.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == module.__name__
+        for alias in node.names
+    }
 
 
 def described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
