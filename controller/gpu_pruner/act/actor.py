@@ -1,0 +1,286 @@
+"""Carrying out what was decided: the one place where workloads are changed.
+
+Answers how an order ended. Never decides: it only refuses, when the last look at the live objects
+says something else than the decision was made on. Nothing is retried and nothing is waited for;
+what became of a patch is read off the lever object in a later cycle. Called by `loop`, and by
+`cli` for a person's own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, replace
+
+from gpu_pruner.act.books import ClusterBook, NoBooks
+from gpu_pruner.act.checks import (
+    Freshness,
+    intent_refusal,
+    live_refusal,
+    nothing_to_restore,
+    record_on,
+    serves,
+)
+from gpu_pruner.act.levers import LEVER_KINDS, Lever, lever_for
+from gpu_pruner.act.patches import patch_of
+from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
+from gpu_pruner.act.ports import Cluster
+from gpu_pruner.errors import ActionRefused, ClusterError, Conflict, NotFound
+from gpu_pruner.kube.wire import Owner
+from gpu_pruner.model.annotations import PAUSED
+from gpu_pruner.model.book import Book, PauseRecord, Phase
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.orders import Outcome, PauseOrder, Result
+from gpu_pruner.model.plan import Decision
+from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.verdict import Reason
+from gpu_pruner.model.workload import RootRef
+
+CONTROLLER = "gpu-pruner"
+"""Who orders what no person ordered; its own books are written by `loop`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """A root as it is right now, with its lever."""
+
+    root: RootRef
+    """With the uid of the live object."""
+    lever: Lever
+    live: Owner
+
+
+class Actor:
+    """Pauses, restores and keeps the books."""
+
+    def __init__(self, client: Cluster, *, clock: Clock, mode: Mode) -> None:
+        self._client = client
+        self._clock = clock
+        self._mode = mode
+        self._books = ClusterBook(client, clock=clock)
+
+    async def write_book(self, decision: Decision, book: Book) -> Outcome:
+        """Make the root's GPUWorkload say what the book says.
+
+        Args:
+            decision: whose root it is.
+            book: what to write; its resourceVersion is the precondition.
+
+        Returns:
+            DONE; CONFLICT where the object changed since the book was read; REFUSED, with the
+            fix, where there is nowhere to write; FAILED where the API server did not answer well.
+        """
+        root = decision.workload.root
+        return await _concluded(root, "write-book", self._write_book(root, book))
+
+    async def pause(
+        self,
+        order: PauseOrder,
+        book: Book | None = None,
+        *,
+        verified_at: Timestamp | None = None,
+        max_age_seconds: Seconds | None = None,
+    ) -> Outcome:
+        """Pause a root reversibly: its book says Pausing first, then one patch on the lever object.
+
+        Args:
+            order: which root, why, and by whom.
+            book: what the decision was made on. None for a person's order: the root's GPUWorkload
+                is then read, or created where the cluster has that kind.
+            verified_at: when the evidence was last measured; None skips the check of its age.
+            max_age_seconds: greatest age of that measurement at the moment of the patch.
+
+        Returns:
+            DONE; REFUSED where the live objects say no; CONFLICT where one of them changed;
+            DRY_RUN, with what would have been done; FAILED where the API server did not answer
+            well, in which case the next cycle reads off the lever object what happened.
+        """
+        freshness = Freshness(verified_at, max_age_seconds)
+        return await _concluded(order.root, "pause", self._pause(order, book, freshness))
+
+    async def restore(self, root: RootRef, *, by: str, why: str) -> Outcome:
+        """Give back exactly what was taken, and end the record in the same patch.
+
+        Args:
+            root: which one; an empty uid means whatever has that name now.
+            by: who ordered it. For anybody but the controller the book is written, too.
+            why: a sentence for the book.
+
+        Returns:
+            As for `pause`. DONE also where somebody restarted it already.
+        """
+        return await _concluded(root, "restore", self._restore(root, by, why))
+
+    async def _write_book(self, root: RootRef, book: Book) -> tuple[Result, str]:
+        await self._books.write(root, book)
+        return Result.DONE, ""
+
+    async def _pause(
+        self, order: PauseOrder, book: Book | None, freshness: Freshness
+    ) -> tuple[Result, str]:
+        target = await self._look(order.root)
+        if refusal := live_refusal(target.root, target.lever, target.live):
+            raise ActionRefused(refusal)
+        current = await self._current_book(target.root, book)
+        record = self._record(order, target)
+        freshness.check(self._clock.now())
+        if self._mode is Mode.DRY_RUN:
+            return Result.DRY_RUN, f"would be paused; {_size(record)}"
+        note = await self._announce(target.root, current, record)
+        freshness.check(self._clock.now())
+        body = target.lever.pause_patch(target.live, record)
+        await self._patch(target, body)
+        return Result.DONE, f"{_size(record)}{note}"
+
+    async def _announce(self, root: RootRef, current: Book | None, record: PauseRecord) -> str:
+        """Write Pausing into the book, before anything is changed.
+
+        Returns:
+            What a person has to know where the book of a manual pause could not be made.
+        """
+        try:
+            known = current or (await self._books.create(root)).book
+        except NoBooks as error:
+            return f"; the controller will not know of it: {error}"
+        await self._books.turn()
+        pausing = replace(
+            known,
+            phase=Phase.PAUSING,
+            reason=Reason.PAUSING.value,
+            message=record.why,
+            paused_at=record.at,
+            pause=record,
+        )
+        await self._books.write_now(root, pausing)
+        return ""
+
+    async def _restore(self, root: RootRef, by: str, why: str) -> tuple[Result, str]:
+        target = await self._look(root)
+        on_object = record_on(target.lever, target.live)
+        if not target.lever.is_paused(target.live):
+            return await self._already_running(target, on_object)
+        book = await self._book_of(target.root)
+        records = (on_object, book.pause if book else None)
+        record = next((one for one in records if serves(one, target.lever, target.live)), None)
+        if record is None:
+            raise ActionRefused(nothing_to_restore(target.root))
+        if self._mode is Mode.DRY_RUN:
+            return Result.DRY_RUN, f"would be restored; {_size(record)}"
+        await self._patch(target, target.lever.restore_patch(target.live, record))
+        note = await self._note_restore(target.root, book, by=by, why=why)
+        return Result.DONE, f"{_size(record)}{note}"
+
+    async def _already_running(
+        self, target: _Target, on_object: PauseRecord | None
+    ) -> tuple[Result, str]:
+        detail = "somebody restarted it already"
+        if on_object is None:
+            return Result.DONE, detail
+        if self._mode is Mode.DRY_RUN:
+            return Result.DRY_RUN, f"{detail}; the pause record would be removed"
+        await self._patch(target, patch_of(target.live, annotations={PAUSED: None}))
+        return Result.DONE, f"{detail}; the pause record was removed"
+
+    async def _note_restore(self, root: RootRef, book: Book | None, *, by: str, why: str) -> str:
+        """Tell the controller of a person's restore; the restore stands even if that fails."""
+        if by == CONTROLLER or book is None or book.phase not in {Phase.PAUSING, Phase.PAUSED}:
+            return ""
+        restoring = replace(
+            book,
+            phase=Phase.RESTORING,
+            reason=Reason.RESTORING.value,
+            message=f"Restored by {by[:MAX_BY]}: {why[:MAX_WHY]}",
+        )
+        try:
+            await self._books.turn()
+            await self._books.write_now(root, restoring)
+        except ClusterError as error:
+            return f"; its GPUWorkload could not be told: {error}"
+        return ""
+
+    async def _look(self, root: RootRef) -> _Target:
+        """Read the root as it is now.
+
+        Raises:
+            ActionRefused: no lever, no such object, or another object of that name.
+        """
+        lever = lever_for(root.kind, root.group)
+        if lever is None:
+            known = ", ".join(sorted(LEVER_KINDS))
+            raise ActionRefused(f"{root.kind} cannot be paused or resumed; these can: {known}")
+        try:
+            live = await self._client.get(
+                lever.resource, root.name, namespace=root.namespace, decode=Owner
+            )
+        except NotFound as error:
+            raise ActionRefused(f"{root.ref} does not exist any more") from error
+        meta = live.metadata
+        if not (meta.uid and meta.resource_version):
+            raise ClusterError(f"{root.ref} was answered without uid or resourceVersion")
+        if root.uid not in {"", meta.uid}:
+            raise ActionRefused(f"another {root.kind} of that name has taken its place")
+        return _Target(root=replace(root, uid=meta.uid), lever=lever, live=live)
+
+    async def _book_of(self, root: RootRef) -> Book | None:
+        found = await self._books.read(root)
+        return found.book if found and found.root.uid == root.uid else None
+
+    async def _current_book(self, root: RootRef, decided_on: Book | None) -> Book | None:
+        """Return the live book, and refuse what people have said meanwhile.
+
+        Raises:
+            ActionRefused: a keep or an exemption stands.
+            Conflict: the GPUWorkload is not the one that the decision was made on.
+        """
+        name = decided_on.object_name if decided_on else ""
+        found = await self._books.read(root, object_name=name)
+        if found is None:
+            if decided_on is None:
+                return None
+            raise Conflict("its GPUWorkload was deleted")
+        if found.root.uid != root.uid:
+            raise ActionRefused(f"GPUWorkload {found.book.object_name} is about another object")
+        decided_version = decided_on.resource_version if decided_on else ""
+        if decided_version and decided_version == found.book.resource_version:
+            return found.book  # nothing was said since the decision, which knew of every wish
+        if refusal := intent_refusal(found.intent, now=self._clock.now()):
+            raise ActionRefused(refusal)
+        if decided_version:
+            raise Conflict("its GPUWorkload changed since the decision")
+        return found.book
+
+    def _record(self, order: PauseOrder, target: _Target) -> PauseRecord:
+        meta = target.live.metadata
+        return PauseRecord(
+            lever=target.lever.kind,
+            replicas=target.lever.size(target.live),
+            uid=meta.uid,
+            generation=meta.generation or 0,
+            at=float(round(self._clock.now())),
+            decision=order.decision_id,
+            why=order.why[:MAX_WHY],
+            by=order.by[:MAX_BY],
+        )
+
+    async def _patch(self, target: _Target, body: Mapping[str, object]) -> None:
+        meta = target.live.metadata
+        await self._client.patch(target.lever.resource, meta.name, body, namespace=meta.namespace)
+
+
+def _size(record: PauseRecord) -> str:
+    if record.replicas is None:
+        return "it was running"
+    return f"it had {record.replicas} replica{'' if record.replicas == 1 else 's'}"
+
+
+async def _concluded(root: RootRef, action: str, doing: Awaitable[tuple[Result, str]]) -> Outcome:
+    """Turn what was raised into an outcome, so that one root's trouble stays its own."""
+    try:
+        result, detail = await doing
+    except ActionRefused as refusal:
+        result, detail = Result.REFUSED, str(refusal)
+    except Conflict as conflict:
+        result, detail = Result.CONFLICT, str(conflict)
+    except ClusterError as error:
+        result, detail = Result.FAILED, str(error)
+    return Outcome(root=root, action=action, result=result, detail=detail)

@@ -1,0 +1,38 @@
+"""What `act` needs of the API server: three calls of `kube.client.ClusterClient`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeVar
+
+from gpu_pruner.kube.resources import Resource
+
+T = TypeVar("T")
+
+
+class Cluster(Protocol):
+    """Reads one object, patches one object, creates one object; failures are `ClusterError`."""
+
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str = "", decode: type[T]
+    ) -> T:
+        """Read one object as it is now."""
+        ...
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, object],
+        *,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> bytes:
+        """Merge-patch one object, once."""
+        ...
+
+    async def create(
+        self, resource: Resource, body: Mapping[str, object], *, namespace: str = ""
+    ) -> bytes:
+        """Create one object, once."""
+        ...

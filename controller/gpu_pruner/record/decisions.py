@@ -1,0 +1,123 @@
+"""The decision log: one structured line whenever a workload's standing changes.
+
+Answers, months later: why was this workload warned or paused, on which evidence. Says nothing
+while nothing changes, so its length does not grow with the number of cycles. Never decides; holds
+no secrets, since messages and evidence have none. Called by `loop` once per cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import structlog
+
+from gpu_pruner.model.plan import Action, Decision, DeviceFinding, Plan
+from gpu_pruner.model.signals import Signal, SignalEvidence
+from gpu_pruner.model.units import rfc3339
+
+EVENT = "decision"
+"""The line's event name."""
+
+MOST_DEVICES = 16
+"""Devices whose evidence is written out; the line says how many there are."""
+
+Standing: TypeAlias = tuple[str, str, str]
+"""Phase, verdict and reason: what must change for a line to be written."""
+
+Fields: TypeAlias = Mapping[str, object]
+"""One JSON object of a log line."""
+
+
+class DecisionLog:
+    """Remembers each workload's standing, to tell a change from a repetition."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("gpu_pruner.decisions")
+        self._standings: dict[str, Standing] = {}
+
+    def record(self, plan: Plan) -> int:
+        """Write a line for every workload that is new or stands elsewhere than before.
+
+        Workloads that the plan no longer has are forgotten.
+
+        Returns:
+            How many lines were written.
+        """
+        before, self._standings = self._standings, {}
+        lines = 0
+        for decision in plan.decisions:
+            key = decision.workload.root.uid or decision.workload.root.ref
+            now = standing(decision)
+            self._standings[key] = now
+            if before.get(key) != now or decision.action not in {Action.NONE, Action.VERIFY}:
+                self._log.info(EVENT, **fields(decision, before=before.get(key)))
+                lines += 1
+        return lines
+
+
+def standing(decision: Decision) -> Standing:
+    """Return where a workload stands after this decision."""
+    return decision.book.phase.value, decision.verdict.value, decision.reason.value
+
+
+def fields(decision: Decision, *, before: Standing | None) -> Fields:
+    """Return one line's fields.
+
+    Args:
+        decision: what was decided.
+        before: where the workload stood in the cycle before; None where it is new.
+    """
+    phase, verdict, reason = standing(decision)
+    moments = {"idle_since": decision.idle_since, "pause_at": decision.book.pause_at}
+    return {
+        "ref": decision.workload.root.ref,
+        "uid": decision.workload.root.uid,
+        "verdict": verdict,
+        "reason": reason,
+        "phase": phase,
+        "was": "/".join(before) if before else None,
+        "action": decision.action.value,
+        "message": decision.message,
+        "gpus": decision.workload.gpus,
+        "decision_id": decision.decision_id,
+        "devices": len(decision.findings),
+        "evidence": [evidence(one) for one in decision.findings[:MOST_DEVICES]],
+        **{name: rfc3339(moment) for name, moment in moments.items() if moment is not None},
+    }
+
+
+def evidence(finding: DeviceFinding) -> Fields:
+    """Return one device's evidence in short: the signal that weighs most, and its quality."""
+    device = finding.evidence
+    summary: dict[str, object] = {
+        "device": str(device.device),
+        "verdict": finding.verdict.value,
+        "reason": finding.reason.value,
+        "detail": finding.detail,
+    }
+    leading = _leading(device.signals)
+    if leading is None:
+        return summary
+    summary |= {
+        "metric": leading.metric,
+        "peak": leading.peak,
+        "seen_steps": leading.seen_steps,
+        "steps": device.period.steps,
+        "active_steps": leading.active_steps,
+        "newest_age_seconds": device.period.end - leading.newest_at,
+        "changes": {
+            one.signal.value: one.changes
+            for one in device.signals
+            if one.signal in {Signal.ENERGY, Signal.POWER, Signal.TEMPERATURE}
+        },
+    }
+    return summary
+
+
+def _leading(signals: tuple[SignalEvidence, ...]) -> SignalEvidence | None:
+    """Return the signal that shows work last, else the first in the order of `Signal`."""
+    busy = [one for one in signals if one.last_active_at is not None]
+    if busy:
+        return max(busy, key=lambda one: one.last_active_at or 0.0)
+    return signals[0] if signals else None

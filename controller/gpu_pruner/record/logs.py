@@ -1,0 +1,102 @@
+"""How this program logs: one structured line per event, on standard error.
+
+Answers in which form and from which level on. Standard output stays free for results. Called once
+by `cli` at the start; everybody else asks `structlog.get_logger`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import StrEnum
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.units import rfc3339
+from gpu_pruner.settings.clock import clock_from_environment
+
+
+class LogFormat(StrEnum):
+    """The values of `-l/--log-format`, as in the Rust tool."""
+
+    DEFAULT = "default"
+    """One plain line per event, without colour."""
+    JSON = "json"
+    """One JSON object per line."""
+    PRETTY = "pretty"
+    """Coloured, for a terminal."""
+
+
+def configure_logging(
+    log_format: str,
+    *,
+    clock: Clock | None = None,
+    level: int = logging.INFO,
+    stream: TextIO | None = None,
+) -> None:
+    """Send our own lines and those of libraries to one stream in one form.
+
+    Args:
+        log_format: a value of `LogFormat`.
+        clock: whose time the lines carry; this process' own where None.
+        level: lowest level that is written; libraries are written from WARNING on.
+        stream: where to; standard error where None.
+
+    Raises:
+        ConfigurationError: there is no such form.
+    """
+    chosen = _format_of(log_format)
+    tells = clock or clock_from_environment()
+
+    def stamp(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        event["at"] = rfc3339(tells.now())
+        return event
+
+    shared: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        stamp,
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _renderer(chosen),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(max(level, logging.WARNING))
+    logging.getLogger("gpu_pruner").setLevel(level)
+
+
+def _format_of(text: str) -> LogFormat:
+    try:
+        return LogFormat(text)
+    except ValueError as error:
+        known = ", ".join(LogFormat)
+        raise ConfigurationError(f"unknown log format {text[:40]!r}; known: {known}") from error
+
+
+def _renderer(log_format: LogFormat) -> Processor:
+    if log_format is LogFormat.JSON:
+        return structlog.processors.JSONRenderer(sort_keys=False)
+    return structlog.dev.ConsoleRenderer(colors=log_format is LogFormat.PRETTY)

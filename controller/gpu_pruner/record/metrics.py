@@ -1,0 +1,262 @@
+"""Our own metrics: the one list of them, and how they are read off the board at each scrape.
+
+Answers a scrape of ``/metrics``. Aggregates only: no label carries a workload's, pod's or device's
+name, so the number of series does not grow with the cluster. The Rust tool's names keep their
+documented meaning; where its code measured something else, the help text here is what holds.
+`serve` calls `exposition`; the reference page is generated from `METRICS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import accumulate
+from typing import TypeAlias
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from gpu_pruner.model.verdict import Verdict
+from gpu_pruner.record import statistics
+from gpu_pruner.record.board import Board
+from gpu_pruner.record.totals import DURATION_BOUNDS, is_kept
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+"""Of what `exposition` returns."""
+
+Samples: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
+"""Label values, in the order of the definition, with the value."""
+
+
+class MetricKind(StrEnum):
+    """How a metric's values are to be read."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDefinition:
+    """One metric as the reference page shows it."""
+
+    name: str
+    kind: MetricKind
+    meaning: str
+    """One sentence: the HELP text."""
+    read: Callable[[Board], Samples]
+    """Its samples now. A histogram's are its buckets, each with its own count."""
+    labels: tuple[str, ...] = ()
+
+
+def _one(value: float) -> Samples:
+    return (((), value),)
+
+
+def _idle_gpus(board: Board) -> Samples:
+    idle = board.planned.idle() if board.planned else ()
+    return _one(sum(decision.workload.gpus for decision in idle))
+
+
+def _kept(board: Board) -> Samples:
+    if board.planned is None or board.planned.plan is None:
+        return _one(0)
+    now = board.planned.plan.at
+    return _one(sum(is_kept(decision, now=now) for decision in board.planned.decisions))
+
+
+def _workloads(board: Board) -> Iterator[tuple[tuple[str, ...], float]]:
+    decisions = board.planned.decisions if board.planned else ()
+    for verdict in Verdict:
+        yield (verdict.value,), sum(one.verdict is verdict for one in decisions)
+
+
+def _last_cycle(board: Board) -> Samples:
+    return () if board.last_cycle_at is None else _one(board.last_cycle_at)
+
+
+COUNTER, GAUGE, HISTOGRAM = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
+
+METRICS: tuple[MetricDefinition, ...] = (
+    MetricDefinition(
+        "gpu_pruner_query_successes_total",
+        COUNTER,
+        "Telemetry queries (screens and verifications) that were answered completely.",
+        lambda board: _one(board.totals.query_successes),
+    ),
+    MetricDefinition(
+        "gpu_pruner_query_failures_total",
+        COUNTER,
+        "Telemetry queries (screens and verifications) that failed or were partial.",
+        lambda board: _one(board.totals.query_failures),
+    ),
+    MetricDefinition(
+        "gpu_pruner_query_candidates_total",
+        COUNTER,
+        "GPU pods of workloads that were found idle, summed over cycles.",
+        lambda board: _one(board.totals.candidates),
+    ),
+    MetricDefinition(
+        "gpu_pruner_query_shutdown_events_total",
+        COUNTER,
+        "Workloads that came due for a pause, also in dry run; each counted once.",
+        lambda board: _one(board.totals.due),
+    ),
+    MetricDefinition(
+        "gpu_pruner_scale_successes_total",
+        COUNTER,
+        "Workloads that were paused.",
+        lambda board: _one(statistics.scale_downs(board)),
+    ),
+    MetricDefinition(
+        "gpu_pruner_scale_failures_total",
+        COUNTER,
+        "Pauses that were ordered and failed; refusals and conflicts are not failures.",
+        lambda board: _one(board.totals.actions["pause", "failed"]),
+    ),
+    MetricDefinition(
+        "gpu_pruner_scales_total",
+        COUNTER,
+        "Workloads that were paused, by kind of root and namespace.",
+        lambda board: board.totals.scales.items(),
+        ("kind", "namespace"),
+    ),
+    MetricDefinition(
+        "gpu_pruner_idle_gpus",
+        GAUGE,
+        "GPUs that workloads found idle by the last plan hold.",
+        _idle_gpus,
+    ),
+    MetricDefinition(
+        "gpu_pruner_pods_checked_total",
+        GAUGE,
+        "GPU pods that the last plan judged (a gauge, in spite of its name).",
+        lambda board: _one(statistics.pods_checked(board)),
+    ),
+    MetricDefinition(
+        "gpu_pruner_acknowledged_workloads",
+        GAUGE,
+        "Workloads with a keep in force.",
+        _kept,
+    ),
+    MetricDefinition(
+        "gpu_pruner_acknowledgments_total",
+        COUNTER,
+        "Keeps that were given or prolonged, whoever gave them.",
+        lambda board: _one(board.totals.keeps),
+    ),
+    MetricDefinition(
+        "gpu_pruner_scaledowns_prevented_total",
+        COUNTER,
+        "Warnings and pauses that ended because somebody kept or exempted the workload.",
+        lambda board: _one(board.totals.prevented),
+    ),
+    MetricDefinition(
+        "gpu_pruner_cycle_duration_seconds",
+        HISTOGRAM,
+        "How long a cycle took.",
+        lambda board: (((str(bound),), count) for bound, count in board.totals.durations.items()),
+    ),
+    MetricDefinition(
+        "gpu_pruner_cycle_failures_total",
+        COUNTER,
+        "Cycles that did not come to their end.",
+        lambda board: _one(board.totals.cycle_failures),
+    ),
+    MetricDefinition(
+        "gpu_pruner_last_cycle_timestamp_seconds",
+        GAUGE,
+        "When the last cycle ended, Unix time; absent before the first.",
+        _last_cycle,
+    ),
+    MetricDefinition(
+        "gpu_pruner_decisions_total",
+        COUNTER,
+        "Decisions by reason, one per workload and cycle.",
+        lambda board: (((reason,), count) for reason, count in board.totals.decisions.items()),
+        ("reason",),
+    ),
+    MetricDefinition(
+        "gpu_pruner_actions_total",
+        COUNTER,
+        "Orders by what was ordered and how it ended.",
+        lambda board: board.totals.actions.items(),
+        ("kind", "result"),
+    ),
+    MetricDefinition(
+        "gpu_pruner_messages_total",
+        COUNTER,
+        "Messages to owners by kind and confirming channel; none means that nobody was reached.",
+        lambda board: board.totals.messages.items(),
+        ("kind", "channel"),
+    ),
+    MetricDefinition(
+        "gpu_pruner_workloads",
+        GAUGE,
+        "Workloads by verdict in the last plan.",
+        _workloads,
+        ("verdict",),
+    ),
+    MetricDefinition(
+        "gpu_pruner_gpu_seconds_total",
+        COUNTER,
+        "Time that GPUs spent in workloads of a state: active, idle, unknown, or paused, which "
+        "counts the GPUs held before the pause. Gaps over 5 minutes are left out.",
+        lambda board: board.totals.gpu_seconds.items(),
+        ("state", "namespace"),
+    ),
+    MetricDefinition(
+        "gpu_pruner_breaker",
+        GAUGE,
+        "1 while a breaker stops all acts, 0 after it was released.",
+        lambda board: (((name,), float(on)) for name, on in board.breaker_states().items()),
+        ("name",),
+    ),
+)
+"""Every metric, in the order in which it is exposed."""
+
+
+def _family(definition: MetricDefinition, board: Board) -> Metric:
+    if definition.kind is HISTOGRAM:
+        return _histogram(definition, board)
+    of_kind = CounterMetricFamily if definition.kind is COUNTER else GaugeMetricFamily
+    family = of_kind(definition.name, definition.meaning, labels=definition.labels)
+    for values, value in sorted(definition.read(board)):
+        family.add_metric(values, value)
+    return family
+
+
+def _histogram(definition: MetricDefinition, board: Board) -> Metric:
+    counts = {float(bound): count for (bound,), count in definition.read(board)}
+    bounds = (*DURATION_BOUNDS, float("inf"))
+    running = accumulate(counts.get(bound, 0.0) for bound in bounds)
+    family = HistogramMetricFamily(definition.name, definition.meaning)
+    names = ("+Inf" if bound == float("inf") else str(bound) for bound in bounds)
+    family.add_metric([], list(zip(names, running, strict=True)), board.totals.duration_seconds)
+    return family
+
+
+class BoardCollector:
+    """Reads the board whenever somebody scrapes; keeps nothing of its own."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric of `METRICS` as it is now."""
+        for definition in METRICS:
+            yield _family(definition, self._board)
+
+
+def exposition(board: Board) -> bytes:
+    """Return all metrics in the Prometheus text format, with `CONTENT_TYPE`."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(BoardCollector(board))
+    return generate_latest(registry)
