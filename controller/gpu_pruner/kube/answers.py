@@ -8,6 +8,7 @@ a URL with credentials or more than 256 characters of a body. Only `kube` calls 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -137,13 +138,19 @@ def unreachable(address: str, error: Exception, *, waited: Seconds) -> ClusterEr
             )
         case aiohttp.ClientConnectorError():
             return ClusterError(
-                f"{where} cannot be reached: {quoted(error.strerror or str(error))}; "
+                f"{where} cannot be reached: {_plain(error)}; "
                 "check the address in the kubeconfig, and that it is up"
             )
         case asyncio.TimeoutError():
             return ClusterError(f"{where} gave no answer within {waited:g} s")
         case _:
             return ClusterError(f"{where} broke off: {quoted(str(error) or type(error).__name__)}")
+
+
+def _plain(error: aiohttp.ClientConnectorError) -> str:
+    """Return the system's words for a failed connection, without asyncio's around them."""
+    number = error.errno
+    return os.strerror(number) if number and number > 0 else quoted(error.strerror or str(error))
 
 
 def retry_after(headers: Mapping[str, str]) -> Seconds:

@@ -5,7 +5,7 @@ that is down, slow, silent, too busy, or has forgotten the version that we are a
 and meanwhile keeps what it had, because missing data must never look like missing objects. It
 never writes, never judges an object, and never ends by itself. `observe.cluster` runs one per kind.
 
-All waits are real seconds; see `kube.throttle.Pace`.
+All waits are real seconds (see `kube.throttle.Pace`); what is shown is in time of the `Clock`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from gpu_pruner.kube.once import Once
 from gpu_pruner.kube.resources import Resource
 from gpu_pruner.kube.throttle import Pace
 from gpu_pruner.kube.wire import Bare, Meta, Status, WatchEvent
-from gpu_pruner.model.units import Seconds
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.units import Seconds, Timestamp
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -62,12 +63,13 @@ class Feed(Generic[W, T]):
     """Makes the value of an object of which only the metadata could be read."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Reflector(Generic[W, T]):
     """Keeps one `Feed` up to date. Start `run` as a task; read `items` at any time."""
 
     client: ClusterClient
     feed: Feed[W, T]
+    clock: Clock
     pace: Pace = field(default_factory=Pace)
     synced: bool = False
     """True from the first complete list on."""
@@ -81,9 +83,15 @@ class Reflector(Generic[W, T]):
     """Set once the first look is over: listed, absent, or failed `Pace.patience` times."""
     _items: dict[str, T] = field(default_factory=dict)
     _version: str = ""
-    _heard_at: Seconds = field(default_factory=monotonic)
+    last_heard_at: Timestamp = field(init=False)
+    """When the server last told us anything of this kind; at first, when we began to ask."""
+    _following: bool = False
     _odd: Once = field(default_factory=Once)
     _lost_lists: int = 0
+
+    def __post_init__(self) -> None:
+        """Count staleness from now on."""
+        self.last_heard_at = self.clock.now()
 
     @property
     def items(self) -> Mapping[str, T]:
@@ -91,9 +99,13 @@ class Reflector(Generic[W, T]):
         return self._items
 
     @property
-    def silent_seconds(self) -> Seconds:
-        """Return how long ago, in real seconds, the server last told us anything of this kind."""
-        return monotonic() - self._heard_at
+    def stale_seconds(self) -> Seconds:
+        """Return how old the copy may be: 0 while a watch is open, else the time since its end.
+
+        A watch whose peer fell silent counts as open until `Pace.silence` is over, and from then
+        on as silent since the last word.
+        """
+        return 0.0 if self._following else self.clock.now() - self.last_heard_at
 
     async def run(self) -> None:
         """List and watch for ever; ends only by being cancelled."""
@@ -117,7 +129,7 @@ class Reflector(Generic[W, T]):
         pages = self.client.list_pages(self.feed.resource, decode=msgspec.Raw, limit=limit)
         try:
             async for page in pages:
-                self._heard_at = monotonic()
+                self.last_heard_at = self.clock.now()
                 version = page.resource_version
                 for item in page.items:
                     self._store(fresh, item)
@@ -145,12 +157,17 @@ class Reflector(Generic[W, T]):
         async with self.client.watch(
             self.feed.resource, query=query, silence_seconds=self.pace.silence
         ) as lines:
-            self._heard_at = monotonic()
-            async for line in lines:
-                self._heard_at = monotonic()
-                self._take(line)
-                if self._heard_at - opened >= self.pace.brief:
-                    self._well()
+            self._following = True
+            self.last_heard_at = self.clock.now()
+            try:
+                async for line in lines:
+                    self.last_heard_at = self.clock.now()
+                    self._take(line)
+                    if monotonic() - opened >= self.pace.brief:
+                        self._well()
+            finally:
+                self._following = False
+        self.last_heard_at = self.clock.now()
         if monotonic() - opened >= self.pace.brief:
             self._well()
             return 0.0
@@ -223,7 +240,8 @@ class Reflector(Generic[W, T]):
             self._version = ""
         at_least = error.retry_after_seconds if isinstance(error, Throttled) else 0.0
         wait = self.pace.failure(self.failures, at_least=at_least)
-        _log.info("watch broke off", kind=self._name, why=str(error), retry_in=round(wait, 1))
+        say = _log.info if self.failures == 1 else _log.debug  # an outage is said once
+        say("watch broke off", kind=self._name, why=str(error), retry_seconds=round(wait, 1))
         return wait
 
     def _missing(self, error: ClusterError) -> Seconds:
@@ -238,6 +256,8 @@ class Reflector(Generic[W, T]):
         return self.pace.spread(self.pace.absent)
 
     def _well(self) -> None:
+        if self.error is not None:
+            _log.info("watch is well again", kind=self._name)
         self.failures, self.error = 0, None
 
     @property

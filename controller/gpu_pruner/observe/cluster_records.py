@@ -1,0 +1,215 @@
+"""From objects as sent to the records of `model.workload`.
+
+Cuts an object down to what deciding needs, and keeps absence visible: what the server did not
+say becomes None or an odd phase, never a convenient number. It judges nothing.
+`observe.cluster` calls it for every object that a reflector hears of.
+
+Names recur by the thousand, so they are interned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from sys import intern
+
+from gpu_pruner.kube.resources import NOTEBOOKS, REPLICASETS, Resource, group_of
+from gpu_pruner.kube.wire import Bare, Condition, Meta, Node, Owner, Pod, PodStatus
+from gpu_pruner.model.annotations import NOTEBOOK_LOCK, NOTEBOOK_STOPPED, PREFIX
+from gpu_pruner.model.units import Timestamp, parse_rfc3339
+from gpu_pruner.model.workload import (
+    NamespaceRecord,
+    NodeRecord,
+    OwnerObject,
+    OwnerRef,
+    PodPhase,
+    PodRecord,
+    RootRef,
+)
+from gpu_pruner.observe.gpu_requests import gpu_requests, whole_gpus
+
+UNREADABLE_RESOURCE = "unreadable/gpu"
+"""Stands in the requests of a pod whose containers cannot be read: one GPU that nobody finds."""
+
+_SHARING = "nvidia.com/gpu.sharing-strategy"
+_PRODUCT = "nvidia.com/gpu.product"
+_YOUNGEST: Timestamp = 253_402_300_799.0
+"""The last second that RFC 3339 can write."""
+_NONE: Mapping[str, str] = {}
+_UNSIZED: frozenset[Resource] = frozenset({NOTEBOOKS})
+"""Kinds without ``spec.replicas``."""
+_NO_ROLLOUT: frozenset[Resource] = frozenset({NOTEBOOKS, REPLICASETS})
+"""Kinds without ``status.updatedReplicas``."""
+
+
+def pod_record(pod: Pod) -> PodRecord | None:
+    """Return a pod that requests GPUs; None for any other."""
+    if pod.spec is None:
+        return unreadable_pod(pod.metadata)
+    requests = gpu_requests(pod.spec).counts
+    if not requests:
+        return None
+    meta, status = pod.metadata, pod.status or PodStatus()
+    return PodRecord(
+        uid=meta.uid,
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        phase=_phase(status.phase),
+        created_at=_created(meta),
+        node=intern(pod.spec.node_name or ""),
+        requests=requests,
+        owner=owner_ref(meta),
+        ready_since=_ready_since(status.conditions),
+        containers_started_at=_newest_start(status),
+        terminating=meta.deletion_timestamp is not None,
+        labels=_ours(meta.labels),
+        annotations=_ours(meta.annotations),
+    )
+
+
+def unreadable_pod(meta: Meta) -> PodRecord:
+    """Return a pod of which only the metadata could be read.
+
+    It counts as one GPU that no telemetry will be found for, so that its workload is kept.
+    """
+    return PodRecord(
+        uid=meta.uid,
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        phase=PodPhase.UNKNOWN,
+        created_at=_created(meta),
+        requests={UNREADABLE_RESOURCE: 1},
+        owner=owner_ref(meta),
+        terminating=meta.deletion_timestamp is not None,
+        labels=_ours(meta.labels),
+        annotations=_ours(meta.annotations),
+    )
+
+
+def odd_requests(pod: Pod) -> tuple[str, ...]:
+    """Return the GPU quantities of a pod that are no whole numbers, for the log."""
+    return gpu_requests(pod.spec).odd if pod.spec else ()
+
+
+def node_record(node: Node) -> NodeRecord:
+    """Return a node."""
+    labels = node.metadata.labels or _NONE
+    status = node.status
+    return NodeRecord(
+        name=intern(node.metadata.name),
+        ready=status is not None and _ready(status.conditions) is not None,
+        gpus=whole_gpus(status.allocatable) if status else {},
+        sharing=labels.get(_SHARING, ""),
+        product=labels.get(_PRODUCT, ""),
+    )
+
+
+def unreadable_node(meta: Meta) -> NodeRecord:
+    """Return a node of which only the metadata could be read: not Ready, as far as we know."""
+    return NodeRecord(name=intern(meta.name), ready=False)
+
+
+def namespace_record(namespace: Bare) -> NamespaceRecord:
+    """Return a namespace."""
+    meta = namespace.metadata
+    return NamespaceRecord(
+        name=intern(meta.name), labels=_ours(meta.labels), annotations=_ours(meta.annotations)
+    )
+
+
+def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
+    """Return an object that can own pods.
+
+    ``spec.replicas`` is 1 where it is absent, and counts in a present ``status`` are 0 where they
+    are absent: both by the API's own definition. Without a ``status`` nothing was counted.
+    """
+    meta, spec, status = owner.metadata, owner.spec, owner.status
+    sized = resource not in _UNSIZED
+    desired = None
+    if sized and spec is not None:
+        desired = 1 if spec.replicas is None else spec.replicas
+    stop = (meta.annotations or _NONE).get(NOTEBOOK_STOPPED)
+    stopped = resource is NOTEBOOKS and stop is not None and stop != NOTEBOOK_LOCK
+    claims = spec.persistent_volume_claim_retention_policy if spec else None
+    return OwnerObject(
+        root=_root(meta, resource),
+        owner=owner_ref(meta),
+        resource_version=meta.resource_version,
+        generation=meta.generation or 0,
+        observed_generation=(status.observed_generation or 0) if status else 0,
+        desired=desired,
+        observed=(status.replicas or 0) if status and sized else None,
+        ready=(status.ready_replicas or 0) if status else None,
+        updated=(status.updated_replicas or 0) if status and resource not in _NO_ROLLOUT else None,
+        halted=stopped or desired == 0,
+        deletes_volumes=claims is not None and claims.when_scaled == "Delete",
+        labels=_ours(meta.labels),
+        annotations=_ours(meta.annotations),
+    )
+
+
+def owner_ref(meta: Meta) -> OwnerRef | None:
+    """Return the owner that controls an object; other owners do not count."""
+    one = meta.controller
+    if one is None:
+        return None
+    return OwnerRef(intern(group_of(one.api_version)), intern(one.kind), one.name, one.uid)
+
+
+def _root(meta: Meta, resource: Resource) -> RootRef:
+    return RootRef(resource.kind, intern(meta.namespace), meta.name, resource.group, meta.uid)
+
+
+def _phase(text: str | None) -> PodPhase:
+    """Return a pod's phase; one that we do not know is Unknown, as is none."""
+    try:
+        return PodPhase(text or "")
+    except ValueError:
+        return PodPhase.UNKNOWN
+
+
+def _created(meta: Meta) -> Timestamp:
+    """Return the creation time; unreadable: the youngest, so that nothing follows from age."""
+    moment = _moment(meta.creation_timestamp)
+    return _YOUNGEST if moment is None else moment
+
+
+def _ready(conditions: Iterable[Condition] | None) -> Condition | None:
+    """Return the Ready condition while it is True."""
+    found = (one for one in conditions or () if one.type == "Ready" and one.status == "True")
+    return next(found, None)
+
+
+def _ready_since(conditions: Iterable[Condition] | None) -> Timestamp | None:
+    """Return since when a pod is Ready; None where it is not, or where nobody says since when."""
+    ready = _ready(conditions)
+    return _moment(ready.last_transition_time) if ready else None
+
+
+def _newest_start(status: PodStatus) -> Timestamp | None:
+    starts = [
+        _moment(one.state.running.started_at)
+        for one in status.container_statuses or ()
+        if one.state and one.state.running
+    ]
+    return max((moment for moment in starts if moment is not None), default=None)
+
+
+def _moment(text: str | None) -> Timestamp | None:
+    """Return a time; None where there is none that can be read."""
+    if text is None:
+        return None
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        return None
+
+
+def _ours(words: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return the labels or annotations that concern us."""
+    if not words:
+        return _NONE
+    return {
+        intern(key): value
+        for key, value in words.items()
+        if key.startswith(PREFIX) or key == NOTEBOOK_STOPPED
+    } or _NONE
