@@ -48,7 +48,8 @@ format: $(DEV) ## Fix what can be fixed without thinking
 	.venv/bin/ruff check --fix-only
 	.venv/bin/ruff format
 
-docs: $(DEV) ## Build the documentation into docs/_build/html
+docs: $(DEV) ## Bring the reference up to date and build the documentation into docs/_build/html
+	.venv/bin/python docs/generate.py
 	.venv/bin/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
 
