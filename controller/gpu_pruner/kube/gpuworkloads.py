@@ -31,6 +31,18 @@ _UID_SHOWN = 8
 _About = msgspec.Meta
 _TIME = {"format": "date-time"}
 _NOT_NEGATIVE = {"minimum": 0}
+_IMMUTABLE = {
+    "x-kubernetes-validations": [
+        {"rule": "self == oldSelf", "message": "rootRef cannot be changed"}
+    ]
+}
+
+# Bounds stand in the schema only: what an older schema let in must still be readable.
+
+
+def _name(longest: int) -> dict[str, int]:
+    return {"minLength": 1, "maxLength": longest}
+
 
 Time: TypeAlias = str
 """RFC 3339 text."""
@@ -39,16 +51,29 @@ Time: TypeAlias = str
 class RootReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The object whose size is paused and restored. Another uid is another workload."""
 
-    api_version: Annotated[str, _About(description="API group and version of the root.")]
-    kind: Annotated[str, _About(description="Kind of the root.")]
-    name: Annotated[str, _About(description="Name of the root, in the same namespace.")]
-    uid: Annotated[str, _About(description="uid of the root.")]
+    api_version: Annotated[
+        str,
+        _About(description="API group and version of the root.", extra_json_schema=_name(317)),
+    ]
+    kind: Annotated[str, _About(description="Kind of the root.", extra_json_schema=_name(63))]
+    name: Annotated[
+        str,
+        _About(
+            description="Name of the root, in the same namespace.", extra_json_schema=_name(253)
+        ),
+    ]
+    uid: Annotated[str, _About(description="uid of the root.", extra_json_schema=_name(128))]
 
 
 class GPUWorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What people want of the workload."""
 
-    root_ref: RootReference
+    root_ref: Annotated[
+        RootReference,
+        _About(
+            description="The workload's root; it cannot be changed.", extra_json_schema=_IMMUTABLE
+        ),
+    ]
     keep_until: Annotated[
         Time | None,
         _About(
@@ -56,11 +81,13 @@ class GPUWorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
             extra_json_schema=_TIME,
         ),
     ] = None
-    keep_by: Annotated[str | None, _About(description="Who asked to keep it.", max_length=256)] = (
-        None
-    )
+    keep_by: Annotated[
+        str | None,
+        _About(description="Who asked to keep it.", extra_json_schema={"maxLength": 256}),
+    ] = None
     keep_reason: Annotated[
-        str | None, _About(description="Why it is to be kept.", max_length=1024)
+        str | None,
+        _About(description="Why it is to be kept.", extra_json_schema={"maxLength": 1024}),
     ] = None
     exempt: Annotated[
         bool | None, _About(description="Never pause the workload while this is true.")
