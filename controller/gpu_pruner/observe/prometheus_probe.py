@@ -34,6 +34,8 @@ INTERVAL_TOLERANCE = 0.1
 _SAMPLED_DEVICES = 5
 _MODE = "mode"
 _HINTED_NAMES = 5
+_EXPORTERS = ".*dcgm-exporter.*"
+"""Pods that are not workloads whatever the label scheme."""
 
 
 class _Labels(msgspec.Struct, gc=False):
@@ -54,7 +56,7 @@ class Probe:
     exported: int = 0
     """Series with a pod in ``exported_pod``."""
     native: int = 0
-    """Series with a pod in ``pod`` only, exporters themselves left out by name."""
+    """Series with a pod in ``pod`` only, in jobs where no series has ``exported_pod``."""
     util_only: int = 0
     """Devices with utilisation and no engine activity."""
     duplicates: int = 1
@@ -118,18 +120,16 @@ def probe_query() -> str:
     """Return the one query whose rows carry, as label ``mode``, what they count."""
     engine, util = _metric(Signal.ENGINE), _metric(Signal.UTIL)
     device = f"{labels.UUID}, {labels.MIG_INSTANCE}"
-    named = f'{labels.UUID}!="",{labels.EXPORTED_POD}!=""'
-    native = (
-        f'{labels.UUID}!="",{labels.POD}!="",{labels.EXPORTED_POD}="",'
-        f'{labels.POD}!~".*dcgm-exporter.*"'
-    )
+    exported = _either(f'{labels.EXPORTED_POD}!=""')
+    # Per job: where any series has exported_pod, a pod alone is the exporter's own.
+    native = _either(f'{labels.POD}!="",{labels.EXPORTED_POD}="",{labels.POD}!~"{_EXPORTERS}"')
     owner = f"{device}, {labels.POD}, {labels.EXPORTED_POD}"
     rows = {
-        "exported": f"count({engine}{{{named}}} or {util}{{{named}}})",
-        "native": f"count({engine}{{{native}}} or {util}{{{native}}})",
+        "exported": f"count({exported})",
+        "native": f"count({native} unless on ({labels.JOB}) {exported})",
         "util_only": f"count(count by ({device}) ({util}) unless count by ({device}) ({engine}))",
-        "duplicates": f"max(count by ({owner}) ({engine} or {util}))",
-        "sample": f"topk({_SAMPLED_DEVICES}, count by ({labels.UUID}) ({engine} or {util}))",
+        "duplicates": f"max(count by ({owner}) {_either()})",
+        "sample": f"topk({_SAMPLED_DEVICES}, count by ({labels.UUID}) {_either()})",
     }
     for field in FIELDS:
         rows[field.metric] = f'count(count by ({device}) ({field.metric}{{{labels.UUID}!=""}}))'
@@ -209,6 +209,12 @@ def hint_query() -> str:
 def read_hint(rows: Iterable[Series]) -> tuple[str, ...]:
     """Return the metric names of an answer to `hint_query`, sorted."""
     return tuple(sorted(_LABELS.decode(row.metric).metric for row in rows))
+
+
+def _either(matchers: str = "") -> str:
+    """Return the series of engine activity, and of utilisation where there is none, in brackets."""
+    both = f'{labels.UUID}!=""{"," if matchers else ""}{matchers}'
+    return f"({_metric(Signal.ENGINE)}{{{both}}} or {_metric(Signal.UTIL)}{{{both}}})"
 
 
 def _metric(signal: Signal) -> str:
