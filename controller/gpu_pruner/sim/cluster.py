@@ -1,0 +1,233 @@
+"""`SimulatedCluster`: the simulated world behind one loopback port, as demo and tests hold it.
+
+An async context manager. It starts the API server, the controllers and the exporters on the running
+event loop, and hands out addresses, credentials, the request log and the faults. What it tells is
+read from the store, never from what a client claims. Called by the demo and by tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import msgspec
+import yaml
+
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.sim.api import Api
+from gpu_pruner.sim.controllers.loop import ControlLoop
+from gpu_pruner.sim.controllers.toolbox import Toolbox
+from gpu_pruner.sim.exporter import exposition
+from gpu_pruner.sim.faults import Fault, Faults, Trouble
+from gpu_pruner.sim.history import Scraping, openmetrics_history
+from gpu_pruner.sim.identity import Identities, uuid_of
+from gpu_pruner.sim.journal import RequestRecord
+from gpu_pruner.sim.kubelet import Kubelet, Pace
+from gpu_pruner.sim.meter import Meter
+from gpu_pruner.sim.moments import Moments
+from gpu_pruner.sim.occupancy import Occupancy
+from gpu_pruner.sim.resources import BUILT_IN, CRDS, NOTEBOOKS, PODS, Catalogue
+from gpu_pruner.sim.seeding import Seeder
+from gpu_pruner.sim.serving import Server
+from gpu_pruner.sim.store import Item, Store
+from gpu_pruner.sim.tree import JsonObject, mapping
+from gpu_pruner.sim.world import World, within
+from gpu_pruner.sim.writes import Target, Writer
+
+CONTROLLER = "gpu-pruner"
+OPERATOR = "operator"
+"""The person at the keyboard: what the demo does by hand is done under this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """How the cluster behaves, apart from what is in it."""
+
+    pace: Pace = field(default_factory=Pace)
+    bookmark_seconds: Seconds = 30.0
+    """Real seconds without a change after which a watch gets a bookmark; real servers: about 60."""
+    history: int = 10_000
+    """How many changes of each resource are remembered for watches."""
+    anonymous: str = ""
+    """Who a request without a token is; empty: nobody, 401. kubectl sends no token over HTTP."""
+
+
+class SimulatedCluster:
+    """A cluster that exists as long as its ``async with`` block.
+
+    Attributes:
+        requests: every request that the API server answered, oldest first.
+        faults: misbehaviour in force; add to it, clear it.
+        begin: when the simulation began, Unix seconds; the world's minutes count from here.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        clock: Clock,
+        port: int = 0,
+        *,
+        crds: Sequence[Mapping[str, object]] = (),
+        users: Iterable[str] = (CONTROLLER, OPERATOR),
+        tuning: Tuning | None = None,
+    ) -> None:
+        tuning = tuning or Tuning()
+        self.world = world
+        self.faults = Faults()
+        self.begin: Timestamp = clock.now()
+        self._port = port
+        self._crds = crds
+        self._tokens = {user: uuid_of(world.seed, "token", user) for user in users}
+        self._moments = Moments(clock)
+        self._identities = Identities(world.seed)
+        served = BUILT_IN if NOTEBOOKS.kind in world.absent_kinds else (*BUILT_IN, NOTEBOOKS)
+        self._catalogue = Catalogue(served)
+        self._store = Store(history=tuning.history)
+        self._occupancy = Occupancy(world)
+        self._meter = Meter(world, self._occupancy, begin=self.begin)
+        self._writer = Writer(
+            self._store, self._catalogue, now=self._moments.now, identities=self._identities
+        )
+        tools = Toolbox(self._store, self._catalogue, writer=self._writer, moments=self._moments)
+        kubelet = Kubelet(tools, self._occupancy, world, pace=tuning.pace)
+        self._control = ControlLoop(tools, kubelet)
+        self._api = Api(
+            self._store,
+            self._catalogue,
+            writer=self._writer,
+            faults=self.faults,
+            bookmark_seconds=tuning.bookmark_seconds,
+        )
+        self._server = Server(
+            self._api,
+            faults=self.faults,
+            now=self._moments.now,
+            scrape=self._scrape,
+            users={token: user for user, token in self._tokens.items()} | {"": tuning.anonymous},
+        )
+        self.requests: list[RequestRecord] = self._server.requests
+
+    async def __aenter__(self) -> Self:
+        """Build the world and start serving it."""
+        for crd in self._crds:
+            self._writer.create(Target(CRDS, ""), mapping(dict(crd)))
+        seeder = Seeder(
+            self.world,
+            self._store,
+            writer=self._writer,
+            catalogue=self._catalogue,
+            moments=self._moments,
+            identities=self._identities,
+        )
+        seeder.seed(self._control, self._occupancy, begin=self.begin)
+        self._control.start()
+        self._port = self._server.listen(self._port)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop everything and cut every connection."""
+        self._control.stop()
+        await self._moments.close()
+        await self._server.close()
+
+    @property
+    def url(self) -> str:
+        """Return the address of the API server."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def exporter_urls(self) -> tuple[str, ...]:
+        """Return the metrics addresses of the exporters, one per node, in the world's order."""
+        return tuple(f"{self.url}/exporters/{one.name}/metrics" for one in self.world.nodes)
+
+    def token(self, user: str = CONTROLLER) -> str:
+        """Return the bearer token of a user that the cluster knows."""
+        return self._tokens[user]
+
+    def kubeconfig(self, user: str = CONTROLLER) -> str:
+        """Return a kubeconfig file for a user that the cluster knows."""
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "simulated", "cluster": {"server": self.url}}],
+            "users": [{"name": user, "user": {"token": self.token(user)}}],
+            "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": user}}],
+            "current-context": "simulated",
+        }
+        return yaml.safe_dump(config, sort_keys=False)
+
+    def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
+        """Return an object as a copy, or None where there is none.
+
+        Args:
+            kind: for example ``Deployment``.
+            namespace: empty for kinds without one.
+            name: of the object.
+        """
+        resource = self._catalogue.of_kind(kind)
+        item = self._store.get(resource, namespace, name) if resource else None
+        return None if item is None else _copy(item)
+
+    def all(self, kind: str, namespace: str = "") -> tuple[JsonObject, ...]:
+        """Return all objects of a kind as copies, ordered by namespace and name."""
+        resource = self._catalogue.of_kind(kind)
+        found = self._store.all(resource, namespace) if resource else []
+        return tuple(map(_copy, found))
+
+    def pods_of(self, kind: str, namespace: str, name: str) -> tuple[JsonObject, ...]:
+        """Return the pods at the bottom of an object's chain of controllers, as copies."""
+        resource = self._catalogue.of_kind(kind)
+        root = self._store.get(resource, namespace, name) if resource else None
+        return tuple(map(_copy, self._pods_below(root))) if root else ()
+
+    def _pods_below(self, item: Item) -> list[Item]:
+        if item.resource is PODS:
+            return [item]
+        return [pod for one in self._store.dependents(item.uid) for pod in self._pods_below(one)]
+
+    def gpus_allocated(self) -> int:
+        """Return how many GPUs (and MIG slices) pods hold now."""
+        return self._occupancy.allocated
+
+    def kill_exporter(self, node: str) -> Fault:
+        """Make a node's exporter refuse connections until the returned fault is removed."""
+        return self.faults.add(Fault(path=f"^/exporters/{node}/", trouble=Trouble.REFUSED))
+
+    def silence_exporter(self, node: str) -> Fault:
+        """Make a node's exporter accept and never answer until the returned fault is removed."""
+        return self.faults.add(Fault(path=f"^/exporters/{node}/", trouble=Trouble.STALL))
+
+    def cut_connections(self, path: str = "") -> None:
+        """Cut the connections of requests now being answered whose path holds this text."""
+        self._server.cut_connections(path)
+
+    def forget_history(self) -> None:
+        """Make every resource version and continue token given out so far expire."""
+        self._store.compact()
+        self._api.pages.forget()
+
+    def history(self, scraping: Scraping) -> str:
+        """Return what a Prometheus would have stored, as OpenMetrics text for promtool."""
+        return "".join(openmetrics_history(self.world, self._occupancy, self._meter, scraping))
+
+    def exposition(self, node: str) -> str:
+        """Return what the exporter of a node answers now."""
+        return exposition(self._meter, self._occupancy, node, self._moments.now())
+
+    def _scrape(self, name: str) -> str | None:
+        node = next((one for one in self.world.nodes if one.name == name), None)
+        if node is None or within(node.exporter_gaps, self._meter.minute(self._moments.now())):
+            return None
+        return self.exposition(name)
+
+
+def _copy(item: Item) -> JsonObject:
+    return mapping(msgspec.json.decode(item.full))
