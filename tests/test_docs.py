@@ -19,8 +19,10 @@ from pydantic import BaseModel
 
 from gpu_pruner.cli.commands import command_line
 from gpu_pruner.cli.references import parse_reference
+from gpu_pruner.decide import breaker
 from gpu_pruner.model import annotations
 from gpu_pruner.model.verdict import Reason
+from gpu_pruner.notify.messages import EVENT_REASONS
 from gpu_pruner.record.metrics import METRICS, MetricDefinition
 from gpu_pruner.serve import app
 from gpu_pruner.settings.schema import Settings
@@ -71,6 +73,17 @@ def test_a_page_without_its_markers_is_refused(text: str) -> None:
 def test_every_reason_is_documented(reason: Reason) -> None:
     assert f"| `{reason.value}` | {reason.rule} |" in reference("reasons.md")
     assert reason.rule.endswith(".")
+
+
+def test_every_breaker_is_documented() -> None:
+    names = set(re.findall(r'_breaker\(\s*"(\w+)"', inspect.getsource(breaker)))
+    assert names
+    assert [name for name in names if f"| `{name}` |" not in reference("reasons.md")] == []
+
+
+@pytest.mark.parametrize("reason", EVENT_REASONS.values())
+def test_every_event_is_documented(reason: str) -> None:
+    assert f"| `{reason}` |" in reference("reasons.md")
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
