@@ -28,6 +28,10 @@ class Screen:
 class TelemetrySource(Protocol):
     """Where telemetry comes from. Real ones: `observe.prometheus`, `observe.scrape`."""
 
+    async def start(self) -> None:
+        """Begin background work, where the source has any."""
+        ...
+
     async def screen(self, *, now: Timestamp, back_to: Timestamp) -> Screen:
         """Return the newest whole steps for all devices.
 

@@ -25,6 +25,8 @@ class Board:
         self._planned: CycleReport | None = None
         self._breaker_names: set[str] = set()
         self.totals = Totals()
+        self.waiting_for = "the first connection"
+        """What keeps the first cycle from running, in words; of no interest after it."""
         self.waiting_for = "the cluster"
         """What the first cycle waits for, in words; for `/readyz` before there is a report."""
 

@@ -31,6 +31,8 @@ def parse_duration(text: str | float, *, bare_unit: str = "s") -> Seconds:
     (2100.0, 5400.0)
     """
     written = str(text).strip()
+    if not written.isascii() or "_" in written:  # float() reads other digits and separators too
+        raise ConfigurationError(f"{written[:40]!r} is not a length of time")
     try:
         seconds = float(written) * _UNITS[bare_unit]
     except ValueError:

@@ -1,0 +1,180 @@
+"""The commands: what each takes, what it calls, and how its errors end.
+
+Without a sub-command the program behaves as the Rust tool: one pass, or for ever with `-d`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+
+import click
+
+from gpu_pruner import __version__
+from gpu_pruner.cli import running
+from gpu_pruner.cli.options import (
+    controller_options,
+    kubernetes_options,
+    serving_options,
+    settings_from_flags,
+)
+from gpu_pruner.cli.references import parse_reference
+from gpu_pruner.errors import ConfigurationError, PrunerError
+from gpu_pruner.record.logs import configure_logging
+
+_FAILED, _BAD_INPUT = 1, 2
+_OUTPUT = click.option(
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="How the result is printed on standard output.",
+)
+
+
+def run_command_line() -> None:
+    """Parse the arguments, run the command, and end with its exit code."""
+    try:
+        command_line.main(prog_name="gpu-pruner", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except ConfigurationError as error:
+        sys.stderr.write(f"gpu-pruner: {error}\n")
+        sys.exit(_BAD_INPUT)
+    except PrunerError as error:
+        sys.stderr.write(f"gpu-pruner: {error}\n")
+        sys.exit(_FAILED)
+
+
+def _complete(main: Callable[[], Coroutine[None, None, int]]) -> None:
+    """Run a command's coroutine to its end and leave with its exit code."""
+    try:
+        code = asyncio.run(main())
+    except KeyboardInterrupt:
+        code = 130
+    raise click.exceptions.Exit(code)
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="gpu-pruner")
+@click.option("-d", "--daemon-mode", is_flag=True, help="Go on for ever, a cycle at a time.")
+@controller_options
+@serving_options
+@_OUTPUT
+@click.pass_context
+def command_line(context: click.Context, /, **flags: object) -> None:
+    """Find idle GPUs, warn their owners, and pause the workload reversibly.
+
+    Without a command: one pass over the cluster, or for ever with -d. The default is a dry run.
+    """
+    if context.invoked_subcommand is not None:
+        given = [name for name in flags if _was_given(context, name)]
+        if given:
+            flag = given[0].replace("_", "-")
+            message = f"write --{flag} behind the command: gpu-pruner {context.invoked_subcommand}"
+            raise click.UsageError(message)
+        return
+    if not flags["prometheus_url"] and not flags["exporter"]:
+        click.echo(context.get_help())
+        raise click.UsageError("give --prometheus-url URL (or --exporter URL), or a command")
+    context.invoke(run if flags["daemon_mode"] else once, **_without(flags, context))
+
+
+def _was_given(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def _without(flags: dict[str, object], context: click.Context) -> dict[str, object]:
+    command = run if flags["daemon_mode"] else once
+    names = {parameter.name for parameter in command.params}
+    unused = [
+        name
+        for name in flags
+        if name not in names and name != "daemon_mode" and _was_given(context, name)
+    ]
+    if unused:
+        flag = unused[0].replace("_", "-")
+        raise click.UsageError(f"--{flag} does not go with {command.name}")
+    return {name: value for name, value in flags.items() if name in names}
+
+
+@command_line.command()
+@controller_options
+@serving_options
+def run(**flags: object) -> None:
+    """Watch the cluster for ever: a cycle every minute, and the HTTP listener."""
+    configure_logging(str(flags["log_format"]))
+    settings = settings_from_flags(flags)
+    _complete(lambda: running.run(settings))
+
+
+@command_line.command()
+@controller_options
+@_OUTPUT
+def once(**flags: object) -> None:
+    """Make one pass and print every workload that holds GPUs, with its verdict and why."""
+    configure_logging(str(flags["log_format"]))
+    settings = settings_from_flags(flags)
+    _complete(lambda: running.once(settings, output=str(flags["output"])))
+
+
+@command_line.command()
+@click.argument("reference", metavar="REF")
+@controller_options
+@_OUTPUT
+def explain(reference: str, **flags: object) -> None:
+    """Say what is known of one workload and why it is judged as it is.
+
+    REF is kind/namespace/name, or pod/namespace/name.
+    """
+    configure_logging(str(flags["log_format"]))
+    root = parse_reference(reference)
+    settings = settings_from_flags(flags)
+    _complete(lambda: running.explain(settings, root, output=str(flags["output"])))
+
+
+@command_line.command()
+@click.argument("reference", metavar="REF")
+@click.option("--reason", default="", help="Why; it goes into the pause record.")
+@kubernetes_options
+def pause(reference: str, reason: str, **flags: object) -> None:
+    """Pause one workload now, reversibly, by your own decision and without notice."""
+    configure_logging(str(flags["log_format"]))
+    root = parse_reference(reference)
+    settings = settings_from_flags(flags)
+    _complete(lambda: running.pause(settings, root, reason=reason))
+
+
+@command_line.command()
+@click.argument("reference", metavar="REF")
+@kubernetes_options
+def resume(reference: str, **flags: object) -> None:
+    """Give one paused workload back its exact former size."""
+    configure_logging(str(flags["log_format"]))
+    root = parse_reference(reference)
+    settings = settings_from_flags(flags)
+    _complete(lambda: running.resume(settings, root))
+
+
+@command_line.command()
+@click.option("--speed", type=float, default=30.0, show_default=True, help="Simulated time lapse.")
+@click.option(
+    "--controller",
+    hidden=True,
+    default="",
+    help="Command line to run in the controller's place (tests sabotage it).",
+)
+def demo(speed: float, controller: str) -> None:
+    """Show the whole story on a simulated cluster: an hour in two minutes, nothing needed."""
+    from gpu_pruner.cli.demo import show  # noqa: PLC0415 - only the demo needs the simulator
+
+    _complete(lambda: show(speed=speed, controller=controller))

@@ -1,0 +1,201 @@
+"""`gpu-pruner demo`: plays the story, shows it live, and judges how it ended.
+
+With a terminal it stays up until Ctrl-C; without one it ends after the story, with a JSON summary
+on standard output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from gpu_pruner.cli.printing import VERDICT_STYLES
+from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.kube.crd import crd
+from gpu_pruner.model.units import MINUTE, parse_rfc3339
+from gpu_pruner.sim.judge import Judgement
+from gpu_pruner.sim.stage import Moment, Stage
+from gpu_pruner.sim.story import FIRST_STORY, Ending
+
+_FINE, _FAILED = 0, 1
+_SLOWEST, _FASTEST = 1.0, 240.0
+"""Above, a controller on a small machine cannot finish a cycle within its simulated minute."""
+_LINES = 8
+
+
+class SummaryRow(msgspec.Struct, frozen=True):
+    """One workload at the end of the demo."""
+
+    ref: str
+    verdict: str
+    reason: str
+    message: str
+    state: str
+    """paused, resumed or kept, as the API server's objects and request log show it; else
+    ``unfinished``."""
+    expected: str
+    faults: tuple[str, ...]
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What the demo prints without a terminal."""
+
+    ok: bool
+    minutes: float
+    """Simulated."""
+    workloads: tuple[SummaryRow, ...]
+    faults: tuple[str, ...]
+
+
+def summarise(moment: Moment) -> Summary:
+    """Return how the story ended."""
+    unfinished = tuple(
+        f"{one.part.ref} did not end {one.part.ending.value}"
+        for one in moment.judgements
+        if not one.over and not one.faults
+    )
+    faults = (*moment.faults, *unfinished, *moment.misreports())
+    return Summary(
+        ok=not faults,
+        minutes=round(moment.minute, 1),
+        workloads=tuple(_row(one, moment) for one in moment.judgements),
+        faults=faults,
+    )
+
+
+def _row(judgement: Judgement, moment: Moment) -> SummaryRow:
+    told = moment.told.get(judgement.part.ref)
+    return SummaryRow(
+        ref=judgement.part.ref,
+        verdict=told.verdict if told else "",
+        reason=told.reason if told else "",
+        message=told.message if told else "",
+        state=judgement.part.ending.value if judgement.over else "unfinished",
+        expected=judgement.part.ending.value,
+        faults=judgement.faults,
+    )
+
+
+async def show(*, speed: float, controller: str) -> int:
+    """Play the story and show it.
+
+    Args:
+        speed: simulated seconds per real second.
+        controller: command line in the controller's place; empty for the controller.
+
+    Returns:
+        0 where it ended as told, else 1.
+
+    Raises:
+        ConfigurationError: the speed is out of range.
+    """
+    if not _SLOWEST <= speed <= _FASTEST:
+        message = f"must be from {_SLOWEST:.0f} to {_FASTEST:.0f}"
+        raise ConfigurationError(message, path="--speed")
+    console = Console(stderr=not sys.stdout.isatty(), highlight=False)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "controller.log"
+        stage = Stage(
+            story=FIRST_STORY,
+            speed=speed,
+            crds=(crd(),),
+            controller=tuple(shlex.split(controller)),
+            log=log,
+        )
+        async with stage:
+            if sys.stdout.isatty():
+                ending = await _perform(stage, console)
+            else:
+                ending = await stage.play(_Chronicle(console).tell)
+        summary = summarise(ending)
+        if not summary.ok:
+            _show_log(log)
+    if sys.stdout.isatty():
+        console.print(_verdict(summary))
+    else:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+    return _FINE if summary.ok else _FAILED
+
+
+async def _perform(stage: Stage, console: Console) -> Moment:
+    """Show the stage live; when the story is over, stay until Ctrl-C."""
+    with Live(console=console, refresh_per_second=4, screen=False) as live:
+        ending = await stage.play(lambda moment: live.update(picture(moment)))
+        summary = summarise(ending)
+        api = f"http://127.0.0.1:{stage.port}/api/v1/workloads"
+        try:
+            while True:
+                moment = await stage.look()
+                hint = Text(f"{_verdict(summary)}  Still running: {api}  End with Ctrl-C.")
+                live.update(Group(picture(moment), hint))
+                await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            return ending
+
+
+@dataclass(slots=True)
+class _Chronicle:
+    """Tells what happens as lines, for a log."""
+
+    console: Console
+    told: int = field(default=0)
+
+    def tell(self, moment: Moment) -> None:
+        for line in moment.happened[self.told :]:
+            self.console.print(escape(line), soft_wrap=True)
+        self.told = len(moment.happened)
+
+
+def picture(moment: Moment) -> Group:
+    """Return one moment as a picture for the terminal."""
+    table = Table(expand=True, header_style="bold", pad_edge=False)
+    for name, ratio in (("workload", 4), ("verdict", None), ("state", 2), ("why", 6)):
+        table.add_column(name, overflow="fold", ratio=ratio)
+    for one in moment.judgements:
+        told = moment.told.get(one.part.ref)
+        verdict = told.verdict if told else "-"
+        style = VERDICT_STYLES.get(verdict, "dim")
+        sentence = f"[bold]{told.reason}[/]: {escape(told.message)}" if told else "[dim]…[/]"
+        table.add_row(
+            f"{escape(one.part.ref)}\n[dim]{escape(one.part.told)}[/]",
+            f"[{style}]{verdict}[/]",
+            _state(one, moment),
+            sentence,
+        )
+    happened = Text("\n".join(moment.happened[-_LINES:]), style="dim")
+    title = Text(f"gpu-pruner demo: minute {moment.minute:.0f} of a simulated hour", style="bold")
+    return Group(title, table, happened)
+
+
+def _state(judgement: Judgement, moment: Moment) -> str:
+    told, scene = moment.told.get(judgement.part.ref), moment.scenes[judgement.part.ref]
+    state = scene.phase or "Watching"
+    if told and told.pause_at and state == "Warned":
+        minutes = max(0.0, (parse_rfc3339(told.pause_at) - moment.now) / MINUTE)
+        return f"[yellow]Warned[/]\npause in {minutes:.0f} min"
+    if judgement.over and judgement.part.ending is not Ending.KEPT:
+        return f"[green]{judgement.part.ending.value}[/]"
+    return state
+
+
+def _verdict(summary: Summary) -> str:
+    if summary.ok:
+        return "The story ended as told."
+    return "The story did NOT end as told: " + "; ".join(summary.faults)
+
+
+def _show_log(log: Path) -> None:
+    if log.exists():
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        sys.stderr.write("\n".join(["The controller's last lines:", *lines[-30:], ""]))

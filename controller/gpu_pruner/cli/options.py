@@ -1,0 +1,239 @@
+"""The flags that several commands share, and how they become settings.
+
+Names, letters and units are the Rust tool's where it has the flag: `-t` counts minutes, `-c`, `-g`
+and `--ack-grace-period` count seconds; a unit may be written everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.settings.durations import parse_duration
+from gpu_pruner.settings.loading import load_settings
+from gpu_pruner.settings.schema import Settings, kinds_from_letters
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _minutes(text: str) -> float:
+    return _duration(text, "m")
+
+
+def _seconds(text: str) -> float:
+    return _duration(text, "s")
+
+
+def _duration(text: str, bare_unit: str) -> float:
+    try:
+        return parse_duration(text, bare_unit=bare_unit)
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _letters(text: str) -> frozenset[str]:
+    try:
+        return kinds_from_letters(text)
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+_KUBERNETES = (
+    click.option("--kubeconfig", type=click.Path(path_type=Path), help="Path of a kubeconfig."),
+    click.option("--context", "kube_context", help="Context of the kubeconfig."),
+)
+
+_TELEMETRY = (
+    click.option("--prometheus-url", help="Base URL of Prometheus."),
+    click.option(
+        "--prometheus-token",
+        envvar="PROMETHEUS_TOKEN",
+        show_envvar=True,
+        help="Bearer token; better given by its variable or a file than on the command line.",
+    ),
+    click.option(
+        "--prometheus-token-file",
+        type=click.Path(path_type=Path),
+        help="File with the bearer token; read again when it changes.",
+    ),
+    click.option(
+        "--prometheus-tls-cert",
+        type=click.Path(path_type=Path),
+        help="CA bundle (PEM) that signed Prometheus' certificate.",
+    ),
+    click.option(
+        "--prometheus-tls-mode",
+        type=click.Choice(["verify", "skip"]),
+        help="Whether to check Prometheus' certificate.",
+    ),
+    click.option(
+        "--prometheus-header",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Extra header, for example X-Scope-OrgID=team-a. VALUE @FILE reads it from a file.",
+    ),
+    click.option(
+        "--honor-labels/--no-honor-labels",
+        default=None,
+        help="Whether the workload is in pod/namespace; found out by asking where not given.",
+    ),
+    click.option(
+        "--exporter",
+        multiple=True,
+        metavar="URL",
+        help="DCGM exporter to scrape directly, for clusters without Prometheus; repeatable.",
+    ),
+    click.option(
+        "--scrape-interval",
+        type=_seconds,
+        metavar="SECONDS",
+        help="Time between two direct scrapes.",
+    ),
+)
+
+_DECIDING = (
+    click.option(
+        "-r",
+        "--run-mode",
+        type=click.Choice(["dry-run", "scale-down"]),
+        help="dry-run (default) only says what it would do.",
+    ),
+    click.option(
+        "-t", "--duration", type=_minutes, metavar="MINUTES", help="Judged window, minutes."
+    ),
+    click.option(
+        "-g",
+        "--grace-period",
+        type=_seconds,
+        metavar="SECONDS",
+        help="Added to it for a pod's age, seconds.",
+    ),
+    click.option(
+        "-c", "--check-interval", type=_seconds, metavar="SECONDS", help="Cycle, seconds."
+    ),
+    click.option(
+        "--ack-grace-period", type=_seconds, metavar="SECONDS", help="Warning to pause, seconds."
+    ),
+    click.option(
+        "-e",
+        "--enabled-resources",
+        type=_letters,
+        metavar="LETTERS",
+        help="Kinds that may be paused: d Deployment, r ReplicaSet, s StatefulSet, "
+        "i InferenceService, n Notebook, l LeaderWorkerSet.",
+    ),
+    click.option(
+        "--idle-threshold", type=float, help="Engine activity ratio at which work begins."
+    ),
+)
+
+_SERVING = (
+    click.option("--listen-address", help="Address of the HTTP listener."),
+    click.option("--listen-port", type=int, help="Port of the HTTP listener; 0 takes a free one."),
+)
+
+_LOGGING = (
+    click.option(
+        "-l",
+        "--log-format",
+        type=click.Choice(["default", "json", "pretty"]),
+        default="default",
+        help="How log lines are written, on standard error.",
+    ),
+)
+
+
+def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def kubernetes_options(command: F) -> F:
+    """Add the flags that say how to reach the API server."""
+    return _with(_KUBERNETES + _LOGGING, command)
+
+
+def controller_options(command: F) -> F:
+    """Add every flag of a command that decides."""
+    return _with(_TELEMETRY + _DECIDING + _KUBERNETES + _LOGGING, command)
+
+
+def serving_options(command: F) -> F:
+    """Add the flags of a command that listens."""
+    return _with(_SERVING, command)
+
+
+def settings_from_flags(flags: dict[str, object]) -> Settings:
+    """Turn flags into settings.
+
+    Args:
+        flags: click's parameters by name; None means not given.
+
+    Raises:
+        ConfigurationError: every wrong value, one line each.
+    """
+    url = flags.get("prometheus_url")
+    prometheus = {
+        "url": url,
+        "token": flags.get("prometheus_token"),
+        "token_file": _readable(flags.get("prometheus_token_file"), "--prometheus-token-file"),
+        "ca_file": _readable(flags.get("prometheus_tls_cert"), "--prometheus-tls-cert"),
+        "tls_verify": _not_skip(flags.get("prometheus_tls_mode")),
+        "headers": _headers(flags.get("prometheus_header")),
+        "honor_labels": flags.get("honor_labels"),
+    }
+    return load_settings(
+        {
+            "mode": flags.get("run_mode"),
+            "window_seconds": flags.get("duration"),
+            "settle_seconds": flags.get("grace_period"),
+            "cycle_seconds": flags.get("check_interval"),
+            "notice_seconds": flags.get("ack_grace_period"),
+            "enabled_kinds": flags.get("enabled_resources"),
+            "idle_threshold": flags.get("idle_threshold"),
+            "prometheus": prometheus if url else None,
+            "scrape": {
+                "exporters": flags.get("exporter") or None,
+                "interval_seconds": flags.get("scrape_interval"),
+            },
+            "kubernetes": {
+                "kubeconfig": _readable(flags.get("kubeconfig"), "--kubeconfig"),
+                "context": flags.get("kube_context"),
+            },
+            "listen_address": flags.get("listen_address"),
+            "listen_port": flags.get("listen_port"),
+        }
+    )
+
+
+def _not_skip(mode: object) -> bool | None:
+    return None if mode is None else mode != "skip"
+
+
+def _readable(path: object, flag: str) -> Path | None:
+    if path is None:
+        return None
+    if not isinstance(path, Path) or not path.is_file() or not os.access(path, os.R_OK):
+        raise ConfigurationError(f"{path} is not a readable file", path=flag)
+    return path
+
+
+def _headers(pairs: object) -> dict[str, str] | None:
+    if not isinstance(pairs, tuple) or not pairs:
+        return None
+    headers: dict[str, str] = {}
+    for pair in pairs:
+        name, separator, value = str(pair).partition("=")
+        if not separator or not name.strip():
+            raise ConfigurationError("is not NAME=VALUE", path="--prometheus-header")
+        if value.startswith("@"):
+            source = _readable(Path(value[1:]), "--prometheus-header")
+            value = source.read_text(encoding="utf-8").strip() if source else ""
+        headers[name.strip()] = value
+    return headers

@@ -1,0 +1,143 @@
+"""What the commands do, as coroutines that return an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import signal
+import sys
+
+import msgspec
+import structlog
+
+from gpu_pruner.act.actor import Actor
+from gpu_pruner.cli.printing import print_explanation, print_plan
+from gpu_pruner.cli.wiring import connected
+from gpu_pruner.errors import PrunerError
+from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.loop.runner import run_forever
+from gpu_pruner.model.orders import Outcome, PauseOrder, Result
+from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.workload import RootRef
+from gpu_pruner.record.board import Board
+from gpu_pruner.record.rows import plan_row, workload_row
+from gpu_pruner.serve.app import Listener, application
+from gpu_pruner.settings.clock import clock_from_environment
+from gpu_pruner.settings.schema import Settings
+
+_log = structlog.get_logger(__name__)
+_FINE, _FAILED = 0, 1
+
+
+async def run(settings: Settings) -> int:
+    """Run the daemon until SIGTERM or SIGINT.
+
+    Returns:
+        0 after an orderly end.
+    """
+    clock = clock_from_environment()
+    board = Board()
+    listener = Listener(
+        application(board, clock, cycle_seconds=settings.cycle_seconds),
+        address=settings.listen_address,
+        port=settings.listen_port,
+    )
+    _log.info("listening", port=listener.port, mode=settings.mode.value)
+    work = asyncio.ensure_future(_work(settings, board))
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, work.cancel)
+    try:
+        await work
+    except asyncio.CancelledError:
+        _log.info("stopped")
+    finally:
+        await listener.close()
+    return _FINE
+
+
+async def _work(settings: Settings, board: Board) -> None:
+    clock = clock_from_environment()
+    async with connected(settings, clock, board, one_pass=False, patient=True) as controller:
+        await run_forever(controller.cycle, clock=clock, every=settings.cycle_seconds)
+
+
+async def once(settings: Settings, *, output: str) -> int:
+    """Run one cycle and print it.
+
+    Returns:
+        0, or 1 where a breaker kept the cycle from saying anything.
+    """
+    clock = clock_from_environment()
+    async with connected(settings, clock, Board(), one_pass=True) as controller:
+        report = await controller.cycle.run()
+    plan = report.plan
+    if plan is None:
+        raise PrunerError(report.failure)
+    row = plan_row(plan, number=report.number)
+    if output == "json":
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(row)) + b"\n")
+    else:
+        print_plan(row)
+    return _FAILED if plan.breakers else _FINE
+
+
+async def explain(settings: Settings, root: RootRef, *, output: str) -> int:
+    """Decide as one pass would, write nothing, and print one workload in full.
+
+    Returns:
+        0, or 1 where the cluster has no such workload with GPUs.
+    """
+    clock = clock_from_environment()
+    rehearsal = settings.model_copy(update={"mode": Mode.DRY_RUN})
+    async with connected(rehearsal, clock, Board(), one_pass=True) as controller:
+        decision = await controller.cycle.explain(root)
+    if decision is None:
+        sys.stderr.write(f"gpu-pruner: {root.ref} holds no GPU; `once` lists those that do\n")
+        return _FAILED
+    row = workload_row(decision)
+    if output == "json":
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(row)) + b"\n")
+    else:
+        print_explanation(row)
+    return _FINE
+
+
+async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
+    """Pause one root by a person's decision."""
+    clock = clock_from_environment()
+    client = await ClusterClient.connect(settings.kubernetes, clock=clock)
+    person = getpass.getuser()
+    try:
+        order = PauseOrder(
+            root=root,
+            decision_id=f"manual-{round(clock.now())}",
+            why=reason or f"paused by {person} with the command line",
+            at=clock.now(),
+            by=person,
+        )
+        outcome = await Actor(client, clock=clock, mode=Mode.SCALE_DOWN).pause(order)
+    finally:
+        await client.close()
+    return _told(outcome, done=f"{root.ref} is being paused; undo it with: gpu-pruner resume")
+
+
+async def resume(settings: Settings, root: RootRef) -> int:
+    """Restore one root by a person's decision."""
+    clock = clock_from_environment()
+    client = await ClusterClient.connect(settings.kubernetes, clock=clock)
+    person = getpass.getuser()
+    try:
+        actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN)
+        outcome = await actor.restore(root, by=person, why="resumed with the command line")
+    finally:
+        await client.close()
+    return _told(outcome, done=f"{root.ref} is being restored")
+
+
+def _told(outcome: Outcome, *, done: str) -> int:
+    if outcome.result is Result.DONE:
+        click_line = f"{done}: {outcome.detail}" if outcome.detail else done
+        sys.stdout.write(click_line + "\n")
+        return _FINE
+    sys.stderr.write(f"gpu-pruner: {outcome.result.value}: {outcome.detail}\n")
+    return _FAILED

@@ -1,0 +1,157 @@
+"""Settings to a working controller: connects the stages, and takes them apart again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from gpu_pruner.act.actor import Actor
+from gpu_pruner.errors import ClusterError, ConfigurationError
+from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.loop.books import Books, ClusterBooks, MemoryBooks
+from gpu_pruner.loop.cycle import Cycle
+from gpu_pruner.loop.execution import Executor, Silence
+from gpu_pruner.loop.observation import Observer
+from gpu_pruner.loop.ports import Notifier as NotifierPort
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.telemetry import TelemetrySource
+from gpu_pruner.notify.notifier import Notifier
+from gpu_pruner.observe.cluster import ClusterWatch
+from gpu_pruner.observe.prometheus import PrometheusSource
+from gpu_pruner.observe.scrape import ScrapeSource
+from gpu_pruner.record.board import Board
+from gpu_pruner.settings.schema import Settings
+
+_log = structlog.get_logger(__name__)
+_RETRY_SECONDS = 5.0
+"""Real seconds between two attempts to reach an API server that does not answer at start."""
+
+NO_CRD = (
+    "the GPUWorkload kind is not installed, so a pause could not be remembered; install it with: "
+    "kubectl apply -f deploy/crds (or run with -r dry-run)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """The connected stages of one process."""
+
+    client: ClusterClient
+    watch: ClusterWatch
+    source: TelemetrySource
+    observer: Observer
+    actor: Actor
+    cycle: Cycle
+    board: Board
+
+
+def telemetry_source(settings: Settings, clock: Clock) -> TelemetrySource:
+    """Return the source that the settings name.
+
+    Raises:
+        ConfigurationError: they name none.
+    """
+    if settings.prometheus is not None:
+        return PrometheusSource(settings.prometheus, clock=clock)
+    if settings.scrape.exporters:
+        keep = 2 * settings.window_seconds + settings.settle_seconds
+        return ScrapeSource(settings.scrape, clock=clock, keep_seconds=keep)
+    raise ConfigurationError(
+        "no telemetry source; give --prometheus-url URL, or --exporter URL for each DCGM exporter"
+    )
+
+
+@asynccontextmanager
+async def connected(
+    settings: Settings, clock: Clock, board: Board, *, one_pass: bool, patient: bool = False
+) -> AsyncIterator[Controller]:
+    """Connect everything, and close it in the end.
+
+    Args:
+        settings: what to connect to.
+        clock: paces everything.
+        board: where cycles are published.
+        one_pass: a single cycle: in dry run it writes nothing at all.
+        patient: whether to wait for an API server that does not answer, as a daemon does.
+
+    Raises:
+        ConfigurationError: no telemetry source, or scale-down without the GPUWorkload kind.
+        ClusterError: the API server cannot be used.
+    """
+    source = telemetry_source(settings, clock)
+    client = await ClusterClient.connect(settings.kubernetes, clock=clock)
+    watch = ClusterWatch(client, clock=clock)
+    try:
+        await _start_watching(watch, board, patient=patient)
+        books_available = watch.view().books_available
+        if settings.mode is Mode.SCALE_DOWN and not books_available:
+            raise ConfigurationError(NO_CRD)
+        await source.start()
+        yield _assembled(
+            settings,
+            clock,
+            board,
+            parts=(client, watch, source),
+            in_memory=not books_available or (one_pass and settings.mode is Mode.DRY_RUN),
+        )
+    finally:
+        await source.close()
+        await watch.close()
+        await client.close()
+
+
+async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -> None:
+    while True:
+        try:
+            await watch.start()
+        except ClusterError as error:
+            if not patient:
+                raise
+            board.waiting_for = f"the API server: {error}"
+            _log.error("waiting for the API server", error=str(error))
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            board.waiting_for = "the first cycle"
+            return
+
+
+def _assembled(
+    settings: Settings,
+    clock: Clock,
+    board: Board,
+    *,
+    parts: tuple[ClusterClient, ClusterWatch, TelemetrySource],
+    in_memory: bool,
+) -> Controller:
+    client, watch, source = parts
+    rules = settings.rules()
+    actor = Actor(client, clock=clock, mode=settings.mode)
+    books: Books = MemoryBooks() if in_memory else ClusterBooks(actor)
+    notifier: NotifierPort = (
+        Silence() if in_memory else Notifier(client, clock=clock, mode=settings.mode)
+    )
+    observer = Observer(source, watch, rules)
+    cycle = Cycle(
+        observer=observer,
+        source=source,
+        books=books,
+        executor=Executor(notifier, actor, books, rules),
+        board=board,
+        clock=clock,
+        rules=rules,
+        honor_labels=settings.prometheus.honor_labels if settings.prometheus else True,
+    )
+    return Controller(
+        client=client,
+        watch=watch,
+        source=source,
+        observer=observer,
+        actor=actor,
+        cycle=cycle,
+        board=board,
+    )

@@ -1,0 +1,81 @@
+"""Who keeps the books: the cluster (GPUWorkload objects), or memory where nothing may be written.
+
+Both give back a view whose books are at least as new as the last write, because a watch may lag
+behind our own patch and a decision on an old book would warn twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from gpu_pruner.loop.ports import Actor
+from gpu_pruner.model.book import Book
+from gpu_pruner.model.cluster import Bookkeeping, ClusterView
+from gpu_pruner.model.orders import Outcome, Result
+from gpu_pruner.model.plan import Decision
+
+
+class Books(Protocol):
+    """Remembers what was decided of each workload."""
+
+    def applied_to(self, view: ClusterView) -> ClusterView:
+        """Return the view with the newest books that are known here."""
+        ...
+
+    async def write(self, decision: Decision, book: Book) -> Outcome:
+        """Remember this book for the decision's root."""
+        ...
+
+
+@dataclass(slots=True)
+class ClusterBooks:
+    """Books in GPUWorkload objects; what we wrote counts until the watch shows a newer object."""
+
+    actor: Actor
+    _unseen: dict[str, tuple[str, Bookkeeping]] = field(default_factory=dict)
+    """By root uid: the resource version that the write was based on, and what was written."""
+
+    def applied_to(self, view: ClusterView) -> ClusterView:
+        """Lay our own unseen writes over the watched books."""
+        books = dict(view.books)
+        for uid, (based_on, written) in list(self._unseen.items()):
+            watched = books.get(uid)
+            if watched is not None and watched.book.resource_version != based_on:
+                del self._unseen[uid]
+            elif watched is not None:
+                books[uid] = replace(watched, book=written.book)
+            elif uid in view.owners:
+                books[uid] = written
+            else:
+                del self._unseen[uid]
+        return replace(view, books=books)
+
+    async def write(self, decision: Decision, book: Book) -> Outcome:
+        """Write the status and note it until the watch has caught up."""
+        outcome = await self.actor.write_book(decision, book)
+        if outcome.result is Result.DONE:
+            root, based_on = decision.workload.root, decision.workload.book.resource_version
+            self._unseen[root.uid] = (based_on, Bookkeeping(root=root, book=book))
+        return outcome
+
+
+@dataclass(slots=True)
+class MemoryBooks:
+    """Books for a dry run that must write nothing, or has no GPUWorkload kind to write to."""
+
+    _books: dict[str, Bookkeeping] = field(default_factory=dict)
+
+    def applied_to(self, view: ClusterView) -> ClusterView:
+        """Lay the remembered books over the view; people's intent in it stays."""
+        books = dict(view.books)
+        for uid, kept in list(self._books.items()):
+            watched = books.get(uid)
+            books[uid] = replace(kept, intent=watched.intent) if watched is not None else kept
+        return replace(view, books=books)
+
+    async def write(self, decision: Decision, book: Book) -> Outcome:
+        """Remember; always done."""
+        root = decision.workload.root
+        self._books[root.uid] = Bookkeeping(root=root, book=book)
+        return Outcome(root=root, action="remember", result=Result.DRY_RUN)

@@ -1,0 +1,141 @@
+"""One cycle, read as a sentence: observe, resolve, decide, notify, act, record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from gpu_pruner.decide.breaker import find_breakers
+from gpu_pruner.decide.plan import plan
+from gpu_pruner.loop.books import Books
+from gpu_pruner.loop.execution import Executor
+from gpu_pruner.loop.observation import Observation, Observer
+from gpu_pruner.loop.verification import verify
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.plan import Action, Decision, Plan, Verification
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.snapshot import Snapshot, Workload
+from gpu_pruner.model.telemetry import TelemetrySource
+from gpu_pruner.model.units import Timestamp
+from gpu_pruner.model.workload import RootRef
+from gpu_pruner.record.board import Board
+from gpu_pruner.record.decisions import DecisionLog
+from gpu_pruner.record.report import Counts, CycleReport
+from gpu_pruner.resolve.assemble import assemble
+
+
+@dataclass(slots=True, kw_only=True)
+class Cycle:
+    """The six verbs over the stages that carry them out."""
+
+    observer: Observer
+    source: TelemetrySource
+    books: Books
+    executor: Executor
+    board: Board
+    clock: Clock
+    rules: Rules
+    honor_labels: bool | None = None
+    log: DecisionLog = field(default_factory=DecisionLog)
+    _number: int = 0
+
+    async def run(self) -> CycleReport:
+        """Run one cycle, from the first look to the record of it.
+
+        Raises:
+            PrunerError: a stage failed as a whole. What was done until then stands in the books.
+        """
+        started_at = self.clock.now()
+        observation = await self.observer.look(started_at)
+        snapshot = self._resolve(observation)
+        decided, verified = await self._decide(snapshot)
+        deliveries = await self.executor.notify(decided)
+        outcomes = await self.executor.act(decided, deliveries)
+        self._number += 1
+        report = CycleReport(
+            number=self._number,
+            started_at=started_at,
+            finished_at=self.clock.now(),
+            plan=decided,
+            outcomes=outcomes,
+            deliveries=deliveries,
+            breakers=decided.breakers,
+            counts=_counts(observation, verified),
+            telemetry_available=observation.screen is not None,
+        )
+        self.board.publish(report)
+        self.log.record(decided)
+        return report
+
+    def failed(self, started_at: Timestamp, failure: str) -> None:
+        """Record a cycle that did not come to its end.
+
+        Args:
+            started_at: when it began.
+            failure: why, in one sentence.
+        """
+        self._number += 1
+        self.board.publish(
+            CycleReport(
+                number=self._number,
+                started_at=started_at,
+                finished_at=self.clock.now(),
+                telemetry_available=False,
+                failure=failure,
+            )
+        )
+
+    async def explain(self, root: RootRef) -> Decision | None:
+        """Decide as a cycle would, with this root verified, and do nothing.
+
+        Args:
+            root: by kind, namespace and name; a pod stands for the root that it belongs to.
+
+        Returns:
+            Its decision, or None where it holds no GPU.
+        """
+        snapshot = self._resolve(await self.observer.look(self.clock.now()))
+        wanted = tuple(one for one in snapshot.workloads if _is_about(one, root))
+        if not wanted:
+            return None
+        narrowed = replace(snapshot, workloads=wanted)
+        asked = [
+            replace(one, verify=one.verify or snapshot.period)
+            for one in plan(narrowed, self.rules).decisions
+        ]
+        verified = await verify(asked, self.source, clock=self.clock, rules=self.rules)
+        return plan(narrowed, self.rules, verified).decisions[0]
+
+    def _resolve(self, observation: Observation) -> Snapshot:
+        view = self.books.applied_to(observation.view)
+        found = find_breakers(
+            view, self.rules, screen=observation.screen, failure=observation.failure
+        )
+        return assemble(
+            view,
+            self.observer.reading(observation.at, honor_labels=self.honor_labels),
+            now=observation.at,
+            rules=self.rules,
+            breakers=found,
+        )
+
+    async def _decide(self, snapshot: Snapshot) -> tuple[Plan, tuple[Verification, ...]]:
+        """Plan; measure what the plan rests on; plan again on the measurement."""
+        first = plan(snapshot, self.rules)
+        wanted = first.with_action(Action.VERIFY)
+        if not wanted:
+            return first, ()
+        verified = await verify(wanted, self.source, clock=self.clock, rules=self.rules)
+        return plan(snapshot, self.rules, verified), tuple(verified.values())
+
+
+def _counts(observation: Observation, verified: tuple[Verification, ...]) -> Counts:
+    failed = sum(bool(one.failure) for one in verified) + (observation.screen is None)
+    return Counts(query_successes=1 + len(verified) - failed, query_failures=failed)
+
+
+def _is_about(workload: Workload, root: RootRef) -> bool:
+    if root.kind == "Pod":
+        names = {(pod.record.namespace, pod.record.name) for pod in workload.pods}
+        if (root.namespace, root.name) in names:
+            return True
+    return workload.root.ref == root.ref

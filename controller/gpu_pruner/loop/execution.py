@@ -1,0 +1,137 @@
+"""The two verbs that touch the world: notify, then act.
+
+Called by `loop.cycle` with a finished plan. The order within one workload is what keeps promises:
+a warning is delivered before its book says so, a book says Pausing before the lever is pulled
+(`act.actor` sees to that), and a lever that failed leaves a book that the next cycle settles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpu_pruner.loop.books import Books
+from gpu_pruner.loop.ports import Actor, Notifier
+from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder, Result
+from gpu_pruner.model.plan import Action, Decision, Plan
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.verdict import Reason
+
+_MESSAGES = {
+    Action.WARN: MessageKind.WARNING,
+    Action.REMIND: MessageKind.REMINDER,
+    Action.CANCEL: MessageKind.CANCELLED,
+}
+_ARRIVALS = {
+    (Phase.PAUSING, Phase.PAUSED): MessageKind.PAUSED,
+    (Phase.RESTORING, Phase.WATCHING): MessageKind.RESTORED,
+}
+"""Messages about something that was seen to have happened, not about something ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Carries out plans."""
+
+    notifier: Notifier
+    actor: Actor
+    books: Books
+    rules: Rules
+
+    async def notify(self, plan: Plan) -> tuple[Delivery, ...]:
+        """Deliver every message of the plan.
+
+        Returns:
+            One delivery per message, in plan order; `via` is empty where nobody was reached.
+        """
+        deliveries: list[Delivery] = []
+        for decision in plan.decisions:
+            kind = _message_kind(decision)
+            if kind is not None:
+                deliveries.append(await self.notifier.deliver(decision, kind))
+        return tuple(deliveries)
+
+    async def act(self, plan: Plan, deliveries: tuple[Delivery, ...]) -> tuple[Outcome, ...]:
+        """Pause, restore and write books.
+
+        Args:
+            plan: the finished plan.
+            deliveries: what `notify` returned for it.
+
+        Returns:
+            One outcome per write that was tried.
+        """
+        reached = {one.root.uid: one.via for one in deliveries if one.kind is MessageKind.WARNING}
+        outcomes: list[Outcome] = []
+        for decision in plan.decisions:
+            outcome = await self._act_on(decision, reached.get(decision.workload.root.uid, ()))
+            if outcome is not None:
+                outcomes.append(outcome)
+        return tuple(outcomes)
+
+    async def _act_on(self, decision: Decision, reached: tuple[str, ...]) -> Outcome | None:
+        match decision.action:
+            case Action.PAUSE:
+                return await self._pause(decision)
+            case Action.RESTORE:
+                return await self._restore(decision)
+            case Action.WARN if not reached:
+                return Outcome(
+                    root=decision.workload.root,
+                    action="warn",
+                    result=Result.FAILED,
+                    detail=Reason.NOT_DELIVERED.rule,
+                )
+            case Action.WARN:
+                return await self.books.write(decision, replace(decision.book, warned_via=reached))
+            case Action.NONE | Action.REMIND | Action.CANCEL | Action.VERIFY:
+                if not is_transition(decision.workload.book, decision.book):
+                    return None
+                return await self.books.write(decision, decision.book)
+
+    async def _pause(self, decision: Decision) -> Outcome:
+        order = PauseOrder(
+            root=decision.workload.root,
+            decision_id=decision.decision_id,
+            why=decision.message,
+            at=decision.book.paused_at or decision.verified_at or 0.0,
+        )
+        return await self.actor.pause(
+            order,
+            decision.workload.book,
+            verified_at=decision.verified_at,
+            max_age_seconds=self.rules.verify_max_age_seconds,
+        )
+
+    async def _restore(self, decision: Decision) -> Outcome:
+        outcome = await self.actor.restore(
+            decision.workload.root, by="gpu-pruner", why=decision.message
+        )
+        if outcome.result is Result.DONE:
+            await self.books.write(decision, decision.book)
+        return outcome
+
+
+class Silence:
+    """The notifier of a single dry pass: it reaches nobody, so nobody counts as warned."""
+
+    async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
+        """Deliver nothing."""
+        return Delivery(root=decision.workload.root, kind=kind)
+
+
+def is_transition(before: Book, after: Book) -> bool:
+    """Return whether a book is worth a write: where it stands changed, not only its words.
+
+    The first write creates the GPUWorkload, so a workload that was never nominated stays without.
+    """
+    if not before.object_name and after.phase is Phase.WATCHING:
+        return False
+    return replace(after, message=before.message, verdict=before.verdict) != before
+
+
+def _message_kind(decision: Decision) -> MessageKind | None:
+    arrival = _ARRIVALS.get((decision.workload.book.phase, decision.book.phase))
+    if arrival is MessageKind.RESTORED and decision.reason is not Reason.RESTORED:
+        return None
+    return _MESSAGES.get(decision.action, arrival)

@@ -1,0 +1,51 @@
+"""What the cycle needs of the I/O stages. Each has one real implementation, named beside it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gpu_pruner.model.book import Book
+from gpu_pruner.model.cluster import ClusterView
+from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder
+from gpu_pruner.model.plan import Decision
+from gpu_pruner.model.units import Timestamp
+from gpu_pruner.model.workload import RootRef
+
+
+class Cluster(Protocol):
+    """`observe.cluster.ClusterWatch`."""
+
+    def view(self) -> ClusterView:
+        """Return the newest known state of everything that is watched."""
+        ...
+
+
+class Notifier(Protocol):
+    """`notify.notifier.Notifier`."""
+
+    async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
+        """Tell the owner; an empty `via` means that nobody was reached."""
+        ...
+
+
+class Actor(Protocol):
+    """`act.actor.Actor`."""
+
+    async def write_book(self, decision: Decision, book: Book) -> Outcome:
+        """Write the GPUWorkload's status, creating the object where there is none."""
+        ...
+
+    async def pause(
+        self,
+        order: PauseOrder,
+        book: Book | None = None,
+        *,
+        verified_at: Timestamp | None = None,
+        max_age_seconds: float | None = None,
+    ) -> Outcome:
+        """Pause the root, reversibly, with the record in the same patch."""
+        ...
+
+    async def restore(self, root: RootRef, *, by: str, why: str) -> Outcome:
+        """Give back exactly what was taken."""
+        ...

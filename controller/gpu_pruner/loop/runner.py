@@ -1,0 +1,47 @@
+"""Cycle after cycle, until told to stop. The one place that catches everything.
+
+A cycle that fails is logged, counted and followed by the next one: a daemon that died of bad
+telemetry would be alive and doing nothing, and one that retried without pause would be a storm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from gpu_pruner.errors import PrunerError
+from gpu_pruner.loop.cycle import Cycle
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.units import Seconds, Timestamp
+
+_log = structlog.get_logger(__name__)
+
+
+async def run_forever(cycle: Cycle, *, clock: Clock, every: Seconds) -> None:
+    """Run cycles on a grid of `every` seconds; a late cycle shortens the wait, never doubles up.
+
+    Args:
+        cycle: what to run.
+        clock: paces the loop.
+        every: seconds from the start of one cycle to the start of the next.
+    """
+    while True:
+        started_at = clock.now()
+        await run_guarded(cycle, started_at)
+        spent = clock.now() - started_at
+        await clock.sleep(max(every - spent, every / 10))
+
+
+async def run_guarded(cycle: Cycle, started_at: Timestamp) -> None:
+    """Run one cycle; whatever goes wrong in it is logged and counted, and ends with it."""
+    try:
+        await cycle.run()
+    except asyncio.CancelledError:
+        raise
+    except PrunerError as error:
+        cycle.failed(started_at, str(error))
+        _log.error("cycle failed", error=str(error))
+    except Exception as error:  # noqa: BLE001 - the daemon outlives its own bugs, visibly
+        cycle.failed(started_at, f"{type(error).__name__}; the log has the trace")
+        _log.exception("cycle failed unexpectedly")

@@ -1,0 +1,56 @@
+"""Full-window checks of the roots that a plan wants to warn or pause. The verify is the truth.
+
+Called by `loop.cycle` between the first plan and the second. A check that fails refuses its own
+root only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gpu_pruner.decide.evidence import fold
+from gpu_pruner.errors import ObservationError
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.plan import Decision, Verification
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Track
+from gpu_pruner.model.telemetry import TelemetrySource
+
+
+async def verify(
+    decisions: Iterable[Decision], source: TelemetrySource, *, clock: Clock, rules: Rules
+) -> Mapping[str, Verification]:
+    """Measure the devices of each decision over the period it names.
+
+    Returns:
+        Verification by root uid; one for every decision with a period.
+    """
+    found: dict[str, Verification] = {}
+    for decision in decisions:
+        if decision.verify is not None:
+            found[decision.workload.root.uid] = await _verify_one(
+                decision, source, clock=clock, rules=rules
+            )
+    return found
+
+
+async def _verify_one(
+    decision: Decision, source: TelemetrySource, *, clock: Clock, rules: Rules
+) -> Verification:
+    period = decision.verify
+    devices = tuple(device.device for pod in decision.workload.pods for device in pod.devices)
+    at = clock.now()
+    if period is None or not devices:
+        return Verification(at=at, failure="no device is known to verify")
+    try:
+        tracks = await source.verify(devices, period)
+    except ObservationError as error:
+        return Verification(at=at, failure=str(error))
+    evidence: list[DeviceEvidence] = [
+        fold(device, _about(device, tracks), period, rules) for device in devices
+    ]
+    return Verification(at=at, evidence=tuple(evidence))
+
+
+def _about(device: DeviceId, tracks: tuple[Track, ...]) -> tuple[Track, ...]:
+    return tuple(track for track in tracks if track.device in (device, device.board))

@@ -1,0 +1,69 @@
+"""The HTTP listener: routes to handlers, on the loop that everything runs on."""
+
+from __future__ import annotations
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application
+
+from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.units import Seconds
+from gpu_pruner.record.board import Board
+from gpu_pruner.serve import handlers
+
+_LONGEST_BODY = 64 * 1024
+"""Bytes; no route reads a body yet."""
+
+
+def application(board: Board, clock: Clock, *, cycle_seconds: Seconds = 60.0) -> Application:
+    """Return the routes over one board.
+
+    Args:
+        board: what the routes tell of.
+        clock: the clock that the cycles run on.
+        cycle_seconds: time between two cycles; ten of them without one and the loop is stuck.
+    """
+    stuck_after = max(600.0, 10 * cycle_seconds)
+    shared = {"board": board, "clock": clock}
+    return Application(
+        [
+            (r"/healthz", handlers.HealthHandler, {**shared, "stuck_after": stuck_after}),
+            (r"/readyz", handlers.ReadyHandler, shared),
+            (r"/metrics", handlers.MetricsHandler, shared),
+            (r"/api/v1/summary", handlers.SummaryHandler, shared),
+            (r"/api/v1/stats", handlers.StatsHandler, shared),
+            (r"/api/v1/workloads", handlers.WorkloadsHandler, shared),
+            (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)", handlers.WorkloadHandler, shared),
+        ],
+        default_handler_class=handlers.NotFoundHandler,
+        default_handler_args=shared,
+        compress_response=True,
+    )
+
+
+class Listener:
+    """The open port. Closed by `close`."""
+
+    def __init__(self, app: Application, *, address: str, port: int) -> None:
+        """Bind and listen.
+
+        Raises:
+            ConfigurationError: the address and port cannot be bound.
+        """
+        try:
+            sockets = bind_sockets(port, address)
+        except OSError as error:
+            place = f"{address}:{port}"
+            raise ConfigurationError(
+                f"cannot listen on {place}: {error.strerror}; choose another with --listen-port"
+            ) from error
+        self.port = sockets[0].getsockname()[1]
+        """The port that was bound; the free one where 0 was asked for."""
+        self._server = HTTPServer(app, max_body_size=_LONGEST_BODY, idle_connection_timeout=60)
+        self._server.add_sockets(sockets)
+
+    async def close(self) -> None:
+        """Stop listening and close the connections."""
+        self._server.stop()
+        await self._server.close_all_connections()

@@ -1,0 +1,163 @@
+"""The read API and the probes. Every answer comes from the board; nothing here asks the cluster."""
+
+from __future__ import annotations
+
+import msgspec
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from tornado.web import RequestHandler
+from typing_extensions import override
+
+from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.units import Seconds
+from gpu_pruner.record.board import Board
+from gpu_pruner.record.metrics import exposition
+from gpu_pruner.record.rows import plan_row, workload_row
+from gpu_pruner.record.statistics import DEFAULT_WINDOW, Window, statistics, summary
+
+_encode = msgspec.json.encode
+
+
+class ReadHandler(RequestHandler):
+    """What all routes share: JSON bodies, JSON errors, no caching, no client errors with traces."""
+
+    board: Board
+    clock: Clock
+
+    @override
+    def initialize(self, board: Board, clock: Clock) -> None:
+        """Take what the application hands to every handler."""
+        self.board = board
+        self.clock = clock
+
+    @override
+    def set_default_headers(self) -> None:
+        """Say nothing of the server, and forbid caching and sniffing."""
+        self.clear_header("Server")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("X-Content-Type-Options", "nosniff")
+
+    def answer(self, body: object, *, status: int = 200) -> None:
+        """Write a JSON body."""
+        self.set_status(status)
+        self.set_header("Content-Type", "application/json")
+        self.write(_encode(body))
+
+    @override
+    def head(self, *arguments: str) -> None:
+        """Answer as GET would; tornado drops the body."""
+        self.get(*arguments)
+
+    @override
+    def write_error(self, status_code: int, **_details: object) -> None:
+        """Answer errors as one JSON sentence, never a trace."""
+        self.answer({"error": self._reason}, status=status_code)
+
+
+class NotFoundHandler(ReadHandler):
+    """Every path that is no route."""
+
+    @override
+    def prepare(self) -> None:
+        """Answer 404 with the place to look."""
+        self.answer({"error": "no such route; see /api/v1/workloads"}, status=404)
+        self.finish()
+
+
+class HealthHandler(ReadHandler):
+    """`/healthz`: do cycles still end? Says nothing of whether telemetry is well.
+
+    Before the first cycle it is healthy: a restart would not make the API server answer.
+    """
+
+    @override
+    def initialize(self, board: Board, clock: Clock, stuck_after: Seconds = 600.0) -> None:
+        """Take the age of the last cycle, in seconds, from which the loop counts as stuck."""
+        super().initialize(board, clock)
+        self.stuck_after = stuck_after
+
+    @override
+    def get(self) -> None:
+        """Answer 200 while cycles finish, 503 when the loop is stuck."""
+        last = self.board.last_cycle_at
+        age = None if last is None else round(self.clock.now() - last)
+        stuck = age is not None and age > self.stuck_after
+        self.answer({"ok": not stuck, "lastCycleSecondsAgo": age}, status=503 if stuck else 200)
+
+
+class ReadyHandler(ReadHandler):
+    """`/readyz`: is a first cycle done? Open breakers are shown, and do not unready us."""
+
+    @override
+    def get(self) -> None:
+        """Answer 200 once the first cycle is done."""
+        report = self.board.latest
+        body = {
+            "ready": report is not None,
+            "waitingFor": None if report else self.board.waiting_for,
+            "failure": report.failure if report else "",
+            "breakers": [{"name": one.name, "message": one.message} for one in self.board.breakers],
+        }
+        self.answer(body, status=200 if report else 503)
+
+
+class MetricsHandler(ReadHandler):
+    """`/metrics` in the Prometheus text format."""
+
+    @override
+    def get(self) -> None:
+        """Render the board."""
+        self.set_header("Content-Type", CONTENT_TYPE_LATEST)
+        self.write(exposition(self.board))
+
+
+class SummaryHandler(ReadHandler):
+    """`/api/v1/summary`, in the Rust tool's shape."""
+
+    @override
+    def get(self) -> None:
+        """Answer the summary."""
+        self.answer(summary(self.board, now=self.clock.now()))
+
+
+class StatsHandler(ReadHandler):
+    """`/api/v1/stats?window=1h|7d|30d`, in the Rust tool's shape."""
+
+    @override
+    def get(self) -> None:
+        """Answer the statistics of one window; 400 names the windows there are."""
+        asked = self.get_query_argument("window", DEFAULT_WINDOW.value)
+        try:
+            window = Window(asked)
+        except ValueError:
+            known = ", ".join(Window)
+            self.answer({"error": f"window must be one of {known}"}, status=400)
+            return
+        self.answer(statistics(self.board, window, now=self.clock.now()))
+
+
+class WorkloadsHandler(ReadHandler):
+    """`/api/v1/workloads`: every workload of the latest cycle."""
+
+    @override
+    def get(self) -> None:
+        """Answer the latest plan, or 503 before the first cycle."""
+        report = self.board.planned
+        if report is None or report.plan is None:
+            self.answer({"error": f"no plan yet; waiting for {self.board.waiting_for}"}, status=503)
+            return
+        self.answer(plan_row(report.plan, number=report.number))
+
+
+class WorkloadHandler(ReadHandler):
+    """`/api/v1/workloads/{kind}/{namespace}/{name}`."""
+
+    @override
+    def get(self, kind: str = "", namespace: str = "", name: str = "") -> None:
+        """Answer one workload of the latest cycle; 404 where it has no such workload."""
+        report = self.board.planned
+        wanted = f"{kind.lower()}/{namespace}/{name}"
+        for decision in report.decisions if report else ():
+            if decision.workload.root.ref == wanted:
+                self.answer(workload_row(decision))
+                return
+        self.answer({"error": f"{wanted[:200]} holds no GPU in the latest cycle"}, status=404)

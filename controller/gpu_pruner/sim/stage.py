@@ -1,0 +1,345 @@
+"""Plays a story: the simulated cluster, the real controller as its own process, one person.
+
+The controller is started as a user would start it and spoken to over HTTP only, so that it can be
+killed, restarted or replaced. The person (`operator`) resumes what the story wants back, with the
+real command line. `cli.demo` shows what happens here; tests play it in a hurry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError
+
+from gpu_pruner.model.annotations import NOTEBOOK_STOPPED
+from gpu_pruner.model.units import MINUTE, Timestamp
+from gpu_pruner.settings.clock import ScaledClock
+from gpu_pruner.sim.cluster import OPERATOR, SimulatedCluster
+from gpu_pruner.sim.journal import RequestRecord
+from gpu_pruner.sim.judge import CONTROLLER, Judgement, Request, Scene, judge
+from gpu_pruner.sim.story import NOTICE, WINDOW, Ending, Part, Story
+
+_TICK = 0.25
+"""Real seconds between two looks at the stage."""
+
+
+class ToldWorkload(msgspec.Struct, frozen=True, rename="camel"):
+    """A workload as the controller's API tells it; fields that are not shown are left out."""
+
+    ref: str
+    verdict: str
+    reason: str
+    message: str
+    state: str
+    gpus: int = 0
+    pause_at: str | None = None
+
+
+class _Told(msgspec.Struct, frozen=True):
+    workloads: tuple[ToldWorkload, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What there is to see at one moment."""
+
+    minute: float
+    """Simulated minutes since the begin."""
+    now: Timestamp
+    judgements: tuple[Judgement, ...]
+    scenes: Mapping[str, Scene]
+    """By reference."""
+    told: Mapping[str, ToldWorkload]
+    """By reference: what the controller says; empty while it does not answer."""
+    happened: tuple[str, ...]
+    """What happened so far, one line each, oldest first."""
+
+    @property
+    def over(self) -> bool:
+        """Return whether every part ended as told, and is told as it ended."""
+        return all(one.over for one in self.judgements) and not self.misreports()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Return every fault, one sentence each, with the reference."""
+        return tuple(f"{one.part.ref} {fault}" for one in self.judgements for fault in one.faults)
+
+    def misreports(self) -> tuple[str, ...]:
+        """Return where the controller tells another reason than the story."""
+        wrong: list[str] = []
+        for one in self.judgements:
+            told = self.told.get(one.part.ref)
+            if told is None:
+                wrong.append(f"{one.part.ref} is not told of")
+            elif told.reason not in one.part.reasons:
+                wrong.append(f"{one.part.ref} is told to be {told.reason}")
+        return tuple(wrong)
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """A story being played. Use it as an async context manager, then `play`."""
+
+    story: Story
+    speed: float
+    """Simulated seconds per real second."""
+    crds: tuple[Mapping[str, object], ...] = ()
+    """CustomResourceDefinitions that are installed before the begin."""
+    controller: tuple[str, ...] = ()
+    """Command in the controller's place; it gets the same arguments. Empty: the controller."""
+    log: Path | None = None
+    """Where the controller's log lines go; None: nowhere."""
+    cluster: SimulatedCluster = field(init=False)
+    clock: ScaledClock = field(init=False)
+    port: int = 0
+    """Where the controller listens."""
+    _processes: list[asyncio.subprocess.Process] = field(default_factory=list)
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _folder: Path = field(init=False)
+    _first: dict[str, Scene] = field(default_factory=dict)
+    _resumed: set[str] = field(default_factory=set)
+    _happened: list[str] = field(default_factory=list)
+    _read: int = 0
+    _writes: list[Request] = field(default_factory=list)
+
+    async def __aenter__(self) -> Self:
+        """Build the cluster and start the controller."""
+        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        begin = time.time()
+        self.clock = ScaledClock(begin, begin, self.speed)
+        self.cluster = SimulatedCluster(self.story.world, self.clock, crds=self.crds)
+        await self._stack.enter_async_context(self.cluster)
+        self.port = self.port or _free_port()
+        for user in (CONTROLLER, OPERATOR):
+            (self._folder / user).write_text(self.cluster.kubeconfig(user), encoding="utf-8")
+        self._first = {part.ref: self._scene(part) for part in self.story.parts}
+        await self.start_controller()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the controller, then the cluster."""
+        await self.stop_controller(signal.SIGTERM)
+        await self._stack.aclose()
+
+    async def start_controller(self) -> None:
+        """Start the controller with the numbers of a cluster, speaking to the simulated one."""
+        command = self.controller or (sys.executable, "-m", "gpu_pruner.cli")
+        exporters = [word for url in self.cluster.exporter_urls for word in ("--exporter", url)]
+        arguments = ["run", "-r", "scale-down", "-t", f"{WINDOW:.0f}s", "-g", "0", "-c", "60"]
+        arguments += ["--ack-grace-period", f"{NOTICE:.0f}", "--scrape-interval", "30"]
+        arguments += ["--listen-address", "127.0.0.1", "--listen-port", str(self.port)]
+        arguments += ["--kubeconfig", str(self._folder / CONTROLLER), "-l", "json", *exporters]
+        self._processes.append(await self._run(*command, *arguments))
+
+    async def stop_controller(self, how: signal.Signals) -> None:
+        """Send the controller a signal and wait for its end; SIGKILL leaves it no say."""
+        for process in self._processes:
+            if process.returncode is None:
+                process.send_signal(how)
+                try:
+                    await asyncio.wait_for(process.wait(), timeout=10)
+                except TimeoutError:
+                    process.kill()
+                    await process.wait()
+        self._processes.clear()
+
+    async def play(self, watch: Callable[[Moment], None]) -> Moment:
+        """Play until the story is over, is at fault, or has lost its patience.
+
+        Args:
+            watch: called with every look at the stage.
+
+        Returns:
+            The last moment; `Moment.over` says whether the story ended as told.
+        """
+        while True:
+            moment = await self.look()
+            watch(moment)
+            lost = moment.minute * MINUTE > self.story.patience
+            if moment.over or moment.faults or lost or self._controller_died():
+                return moment
+            await self._resume_what_is_due(moment)
+            await asyncio.sleep(_TICK)
+
+    async def look(self) -> Moment:
+        """Look at everything once."""
+        self._read_requests()
+        scenes = {part.ref: self._scene(part) for part in self.story.parts}
+        judgements = tuple(
+            judge(
+                part,
+                begin=self.cluster.begin,
+                first=self._first[part.ref],
+                now=scenes[part.ref],
+                requests=self._writes,
+            )
+            for part in self.story.parts
+        )
+        now = self.clock.now()
+        return Moment(
+            minute=(now - self.cluster.begin) / MINUTE,
+            now=now,
+            judgements=judgements,
+            scenes=scenes,
+            told=await self._told(),
+            happened=tuple(self._happened),
+        )
+
+    async def _resume_what_is_due(self, moment: Moment) -> None:
+        """Give back what the story wants back, once it was seen to be paused."""
+        for part in self.story.parts:
+            scene = moment.scenes[part.ref]
+            due = part.ending is Ending.RESUMED and scene.phase == "Paused"
+            if due and part.ref not in self._resumed:
+                self._resumed.add(part.ref)
+                kubeconfig = str(self._folder / OPERATOR)
+                command = (sys.executable, "-m", "gpu_pruner.cli", "resume", part.ref)
+                process = await self._run(*command, "--kubeconfig", kubeconfig)
+                if await process.wait() != 0:
+                    self._tell(moment.now, f"{OPERATOR} could not resume {part.ref}")
+
+    async def _run(self, *command: str) -> asyncio.subprocess.Process:
+        sink = Path(self.log or os.devnull).open("ab")  # noqa: SIM115, ASYNC230 - the child keeps it
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                env={**os.environ, **self.clock.environment()},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+            )
+        finally:
+            sink.close()
+
+    def _controller_died(self) -> bool:
+        return any(process.returncode is not None for process in self._processes)
+
+    async def _told(self) -> dict[str, ToldWorkload]:
+        client = AsyncHTTPClient()
+        url = f"http://127.0.0.1:{self.port}/api/v1/workloads"
+        try:
+            answer = await client.fetch(url, request_timeout=5, connect_timeout=2)
+            told = msgspec.json.decode(answer.body, type=_Told)
+        except (HTTPClientError, OSError, msgspec.DecodeError):
+            return {}
+        return {one.ref: one for one in told.workloads}
+
+    def _scene(self, part: Part) -> Scene:
+        one = part.workload
+        found = self.cluster.get(one.kind, one.namespace, one.name)
+        pods = [
+            pod
+            for pod in self.cluster.pods_of(one.kind, one.namespace, one.name)
+            if not leaf(pod, "metadata", "deletionTimestamp")
+        ]
+        annotations = leaf(found, "metadata", "annotations")
+        kept = (
+            {str(key): str(value) for key, value in annotations.items()}
+            if isinstance(annotations, Mapping)
+            else {}
+        )
+        return Scene(
+            size=_size(found, kept),
+            annotations=kept,
+            pods=frozenset(str(leaf(pod, "metadata", "uid")) for pod in pods),
+            ready=sum(_is_ready(pod) for pod in pods),
+            phase=self._phase(part),
+        )
+
+    def _phase(self, part: Part) -> str:
+        for one in self.cluster.all("GPUWorkload", part.workload.namespace):
+            name, kind = leaf(one, "spec", "rootRef", "name"), leaf(one, "spec", "rootRef", "kind")
+            if (kind, name) == (part.workload.kind, part.workload.name):
+                return str(leaf(one, "status", "phase") or "")
+        return ""
+
+    def _read_requests(self) -> None:
+        for record in self.cluster.requests[self._read :]:
+            self._read += 1
+            if record.is_write:
+                request = _request(record)
+                self._writes.append(request)
+                if line := _line(record, request):
+                    self._tell(record.at, line)
+
+    def _tell(self, at: Timestamp, line: str) -> None:
+        minute = (at - self.cluster.begin) / MINUTE
+        self._happened.append(f"minute {minute:3.0f}  {line}")
+
+
+def leaf(tree: object, *path: str) -> object:
+    """Return what stands at a path in a JSON tree, or None."""
+    for key in path:
+        if not isinstance(tree, Mapping):
+            return None
+        tree = tree.get(key)
+    return tree
+
+
+def _size(found: object, annotations: Mapping[str, str]) -> int | None:
+    if found is None:
+        return None
+    replicas = leaf(found, "spec", "replicas")
+    if isinstance(replicas, int):
+        return replicas
+    return 0 if NOTEBOOK_STOPPED in annotations else 1
+
+
+def _is_ready(pod: object) -> bool:
+    conditions = leaf(pod, "status", "conditions")
+    return isinstance(conditions, Sequence) and any(
+        leaf(one, "type") == "Ready" and leaf(one, "status") == "True" for one in conditions
+    )
+
+
+def _request(record: RequestRecord) -> Request:
+    try:
+        body = json.loads(record.body or b"{}")
+    except ValueError:
+        body = {}
+    return Request(
+        at=record.at,
+        user=record.user,
+        method=record.method,
+        path=record.path,
+        body=body if isinstance(body, Mapping) else {},
+        status=record.status,
+    )
+
+
+def _line(record: RequestRecord, request: Request) -> str:
+    """Say what a write did, for the person who watches; empty for the book-keeping."""
+    if record.resource == "events":
+        about = leaf(request.body, "involvedObject")
+        place = f"{leaf(about, 'namespace')}/{leaf(about, 'name')}"
+        return f"{request.user} tells {place}: {leaf(request.body, 'reason')}"
+    if record.resource == "gpuworkloads":
+        phase = leaf(request.body, "status", "phase")
+        return f"{record.namespace}/{record.name} is {phase}" if phase else ""
+    return f"{request.user} {record.verb}es {record.resource}/{record.namespace}/{record.name}"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
