@@ -119,7 +119,8 @@ class Actor:
         self, order: PauseOrder, book: Book | None, freshness: Freshness
     ) -> tuple[Result, str]:
         target = await self._look(order.root)
-        if refusal := live_refusal(target.root, target.lever, target.live):
+        now = self._clock.now()
+        if refusal := live_refusal(target.root, target.lever, target.live, now=now):
             raise ActionRefused(refusal)
         current = await self._current_book(target.root, book)
         record = self._record(order, target)

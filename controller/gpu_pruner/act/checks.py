@@ -20,6 +20,7 @@ from gpu_pruner.model.book import PauseRecord
 from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
 from gpu_pruner.model.workload import Intent, RootRef
+from gpu_pruner.resolve.annotations import Source, exemptions, holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def serves(record: PauseRecord | None, lever: Lever, live: Owner) -> TypeGuard[P
     return lever.can_restore(record)
 
 
-def live_refusal(root: RootRef, lever: Lever, live: Owner) -> str:
+def live_refusal(root: RootRef, lever: Lever, live: Owner, *, now: Timestamp) -> str:
     """Return why the object must not be paused as it is now; empty where it may."""
     if live.metadata.deletion_timestamp:
         return "it is being deleted"
@@ -69,7 +70,15 @@ def live_refusal(root: RootRef, lever: Lever, live: Owner) -> str:
             f"it is paused already, since {rfc3339(record.at)}; "
             f"bring it back with: gpu-pruner resume {root.ref}"
         )
-    return lever.obstacle(live)
+    return _wish_refusal(root, live, now=now) or lever.obstacle(live)
+
+
+def _wish_refusal(root: RootRef, live: Owner, *, now: Timestamp) -> str:
+    """Return what is written on the object itself against a pause; empty where nothing is."""
+    meta = live.metadata
+    source = Source(f"{root.kind} {root.name}", meta.labels or {}, meta.annotations or {})
+    vetoes = (*exemptions((source,), now=now), *holds((source,)))
+    return vetoes[0].detail if vetoes else ""
 
 
 def intent_refusal(intent: Intent, *, now: Timestamp) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import TypeAlias
 
 Timestamp: TypeAlias = float
@@ -43,5 +43,8 @@ def parse_rfc3339(text: str) -> Timestamp:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         message = f"{text[:40]!r} names no time zone; write it with Z or an offset"
+        raise ValueError(message)
+    if not MINYEAR < moment.year < MAXYEAR:
+        message = f"{text[:40]!r} is at the calendar's end, where it could not be written again"
         raise ValueError(message)
     return moment.timestamp()
