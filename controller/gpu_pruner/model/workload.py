@@ -163,3 +163,6 @@ class Veto:
     detail: str
     """For example ``gpu-pruner.io/exempt=true on namespace team-a``."""
     until: Timestamp | None = None
+    """When it ends by itself, where it does; a keep beyond the cap ends at the cap."""
+    asked_until: Timestamp | None = None
+    """End of a keep as asked for, where that is beyond the cap."""

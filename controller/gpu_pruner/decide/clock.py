@@ -1,0 +1,265 @@
+"""From idle to due: the clock of a workload before the act.
+
+It answers the next step of a workload that is watched, nominated, warned or, in a rehearsal, would
+have been paused. UNKNOWN never starts, advances or shortens a clock; activity and people's wishes
+clear it. It never acts and never measures: it asks for both. `plan` calls `advance`.
+
+Source: ARCHITECTURE section 6, confirmations, notice and freeze.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu_pruner.decide.standing import Check, Standing, Step
+from gpu_pruner.decide.wording import clock_time, minutes, with_rule
+from gpu_pruner.model.book import Phase
+from gpu_pruner.model.plan import Action
+from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.units import Seconds
+from gpu_pruner.model.verdict import Reason, Verdict
+
+_LEAST_OF_A_CYCLE = 0.5
+"""Two looks within half a cycle are one look: `once`, run twice in a row, confirms nothing."""
+
+
+def watching(standing: Standing) -> Step:
+    """Nominate what is idle and may be paused."""
+    stop = _stop(standing)
+    if stop is not None:
+        return standing.stay(*stop)
+    step = standing.enter(Phase.NOMINATED, Reason.CONFIRMING, standing.judgement.message)
+    book = replace(
+        step.book,
+        confirmations=1,
+        idle_since=standing.judgement.idle_since,
+        nominated_at=standing.now,
+    )
+    nominated = replace(step, book=book)
+    return _confirmed(standing, nominated) if standing.rules.confirmations <= 1 else nominated
+
+
+def nominated(standing: Standing) -> Step:
+    """Count cycles that agree; then have the devices measured, then have the owner warned."""
+    stop = _stop(standing)
+    if stop is not None:
+        kept = _is_over(standing) or not _is_clock_stopped(standing)
+        return standing.enter(Phase.WATCHING if kept else Phase.NOMINATED, *stop)
+    book, rules = standing.book, standing.rules
+    begun = standing.now if book.nominated_at is None else book.nominated_at
+    least = book.confirmations * rules.cycle_seconds * _LEAST_OF_A_CYCLE
+    agreed = book.confirmations + (1 if standing.now - begun >= least else 0)
+    step = standing.stay(Reason.CONFIRMING, standing.judgement.message)
+    step = replace(
+        step,
+        book=replace(step.book, confirmations=min(agreed, rules.confirmations), nominated_at=begun),
+    )
+    return _confirmed(standing, step) if agreed >= rules.confirmations else step
+
+
+def _confirmed(standing: Standing, step: Step) -> Step:
+    """Warn if the full window agrees with the screen."""
+    check = standing.check(standing.judgement.window_seconds)
+    if check.judgement is None:
+        return _unmeasured(check, step)
+    judged = check.judgement
+    step = replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+    if judged.verdict is Verdict.ACTIVE:
+        back = standing.enter(Phase.WATCHING, judged.reason, judged.message)
+        return replace(step, book=back.book, reason=judged.reason, message=judged.message)
+    if judged.verdict is Verdict.UNKNOWN:
+        return replace(step, reason=judged.reason, message=judged.message)
+    now, rules = standing.now, standing.rules
+    due = standing.budget.reserve(standing.workload, earliest=now + rules.notice_seconds)
+    book = replace(
+        step.book,
+        phase=Phase.WARNED,
+        idle_since=_earlier(step.book.idle_since, judged.idle_since),
+        warned_at=now,
+        warned_via=(),
+        warned_mode=rules.mode.value,
+        pause_at=due,
+        frozen_since=None,
+    )
+    what = "It will be paused" if rules.mode is Mode.SCALE_DOWN else "Rehearsal: it would be paused"
+    told = f"{judged.message}. {what} at {clock_time(due, now=now)}"
+    return replace(step, book=book, action=Action.WARN, reason=Reason.WARNING, message=told)
+
+
+def warned(standing: Standing) -> Step:
+    """Let the notice run, freeze it where nothing is known, and act when it is over."""
+    ended = _ended(standing)
+    if ended is not None:
+        return ended
+    book, now = standing.book, standing.now
+    frozen = 0.0 if book.frozen_since is None else max(0.0, now - book.frozen_since)
+    void = _voided(standing, frozen)
+    if void is not None or book.pause_at is None or book.warned_at is None:
+        return _void(standing, void or "its deadline is not in the book")
+    if _is_clock_stopped(standing):
+        return _freeze(standing, *_why_stopped(standing))
+    due = book.pause_at + frozen
+    standing = _thawed(standing, due)
+    if now < due:
+        told = f"{standing.judgement.message}. Warned; due at {clock_time(due, now=now)}"
+        return standing.stay(Reason.WARNED, told)
+    return _due(standing, now - book.warned_at)
+
+
+def _due(standing: Standing, since_warning: Seconds) -> Step:
+    """Pause if the full window, and all the time since the warning, agree."""
+    check = standing.check(max(standing.judgement.window_seconds, since_warning))
+    step = standing.stay(Reason.WARNED, f"{standing.judgement.message}. The notice is over")
+    if check.judgement is None:
+        return _unmeasured(check, step)
+    judged = check.judgement
+    if judged.verdict is not Verdict.IDLE:
+        if judged.verdict is Verdict.ACTIVE:
+            step = standing.enter(
+                Phase.WATCHING, judged.reason, judged.message, action=Action.CANCEL
+            )
+        else:
+            step = _freeze(standing, judged.reason, judged.message)
+        return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+    if standing.rules.mode is Mode.DRY_RUN:
+        told = f"{judged.message}. Rehearsal: it would have been paused at "
+        told += clock_time(standing.now, now=standing.now)
+        step = standing.enter(Phase.WOULD_PAUSE, Reason.WOULD_PAUSE, told)
+    elif not standing.budget.admit(standing.workload):
+        step = standing.stay(Reason.OVER_BUDGET, with_rule(Reason.OVER_BUDGET, judged.message))
+    else:
+        step = standing.enter(Phase.PAUSING, Reason.DUE, judged.message, action=Action.PAUSE)
+        step = replace(step, book=replace(step.book, paused_at=standing.now))
+    return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+
+
+def would_pause(standing: Standing) -> Step:
+    """Stay latched until there is activity, a wish, or another mode."""
+    ended = _ended(standing)
+    if ended is not None:
+        return replace(ended, action=Action.NONE)
+    if standing.rules.mode is not Mode.DRY_RUN:
+        return _void(standing, "it was a rehearsal")
+    return standing.stay(Reason.WOULD_PAUSE, standing.book.message or Reason.WOULD_PAUSE.rule)
+
+
+def _stop(standing: Standing) -> tuple[Reason, str] | None:
+    """Return why an idle-looking workload gets no further, or None where it may."""
+    judgement, workload = standing.judgement, standing.workload
+    if standing.halted:
+        return Reason.ALREADY_ZERO, Reason.ALREADY_ZERO.rule
+    if judgement.verdict is Verdict.ACTIVE:
+        return judgement.reason, judgement.message
+    if workload.vetoes:
+        return workload.vetoes[0].reason, f"{workload.vetoes[0].detail}. {judgement.message}"
+    if standing.breaker is not None or judgement.verdict is Verdict.UNKNOWN:
+        return _why_stopped(standing)
+    if workload.obstacle is not None:
+        return workload.obstacle, with_rule(workload.obstacle, judgement.message)
+    return None
+
+
+def _is_over(standing: Standing) -> bool:
+    """Whether a nomination ends for good: at zero, by work, or by a wish."""
+    active = standing.judgement.verdict is Verdict.ACTIVE
+    return standing.halted or active or standing.veto is not None
+
+
+def _ended(standing: Standing) -> Step | None:
+    """Return the step that ends a warning for good: at zero, work, a wish, or no way to pause."""
+    workload, judgement, veto = standing.workload, standing.judgement, standing.veto
+    if standing.halted:
+        return standing.enter(Phase.WATCHING, Reason.ALREADY_ZERO, Reason.ALREADY_ZERO.rule)
+    if veto is not None:
+        told = f"{veto.detail}. {judgement.message}"
+        return standing.enter(Phase.WATCHING, veto.reason, told, action=Action.CANCEL)
+    if judgement.verdict is Verdict.ACTIVE and standing.breaker is None:
+        return standing.enter(
+            Phase.WATCHING, judgement.reason, judgement.message, action=Action.CANCEL
+        )
+    if workload.obstacle not in {None, Reason.OWNER_MISSING}:
+        obstacle = workload.obstacle or Reason.OWNER_MISSING
+        told = with_rule(obstacle, judgement.message)
+        return standing.enter(Phase.WATCHING, obstacle, told, action=Action.CANCEL)
+    return None
+
+
+def _is_clock_stopped(standing: Standing) -> bool:
+    """Whether nothing may start or advance: unknown, held, a breaker, or an owner out of sight."""
+    return (
+        standing.judgement.verdict is Verdict.UNKNOWN
+        or standing.hold is not None
+        or standing.breaker is not None
+        or standing.workload.obstacle is Reason.OWNER_MISSING
+    )
+
+
+def _why_stopped(standing: Standing) -> tuple[Reason, str]:
+    if standing.breaker is not None:
+        told = f"{standing.breaker.name}: {standing.breaker.message}"
+        return Reason.TELEMETRY_BREAKER, told
+    if standing.hold is not None:
+        return Reason.HELD, standing.hold.detail
+    if standing.judgement.verdict is Verdict.UNKNOWN or standing.workload.obstacle is None:
+        return standing.judgement.reason, standing.judgement.message
+    return standing.workload.obstacle, standing.workload.obstacle.rule
+
+
+def _freeze(standing: Standing, why: Reason, detail: str) -> Step:
+    """Let the deadline move with the clock."""
+    step = standing.stay(Reason.CLOCK_FROZEN, f"The deadline stands still ({why.value}): {detail}")
+    since = standing.now if standing.book.frozen_since is None else standing.book.frozen_since
+    return replace(step, book=replace(step.book, frozen_since=since))
+
+
+def _thawed(standing: Standing, due: float) -> Standing:
+    """Return the standing with the deadline moved by the time that the clock stood still."""
+    if standing.book.frozen_since is None:
+        return standing
+    book = replace(standing.book, pause_at=due, frozen_since=None)
+    return replace(standing, workload=replace(standing.workload, book=book))
+
+
+def _voided(standing: Standing, frozen: Seconds) -> str | None:
+    """Return why a warning no longer counts, or None where it does."""
+    mode, rules = standing.book.warned_mode, standing.rules
+    if mode != rules.mode.value:
+        return f"it was given in mode {mode or 'unknown'}"
+    if frozen > rules.window_seconds:
+        return f"its clock stood still for {minutes(frozen)} minutes"
+    return None
+
+
+def _void(standing: Standing, why: str) -> Step:
+    """Go back to be warned anew, after a new measurement."""
+    step = standing.enter(
+        Phase.NOMINATED,
+        Reason.WARNING_VOID,
+        f"The warning is void, because {why}. {standing.judgement.message}",
+    )
+    book = replace(
+        step.book,
+        warned_at=None,
+        warned_via=(),
+        warned_mode="",
+        pause_at=None,
+        frozen_since=None,
+    )
+    return replace(step, book=book)
+
+
+def _unmeasured(check: Check, step: Step) -> Step:
+    """Ask for a measurement, or say why there is none."""
+    if check.wanted is not None:
+        return replace(step, action=Action.VERIFY, verify=check.wanted)
+    return replace(
+        step,
+        verdict=Verdict.UNKNOWN,
+        reason=Reason.VERIFY_FAILED,
+        message=with_rule(Reason.VERIFY_FAILED, f"{step.message}; {check.failure}"),
+    )
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    known = [moment for moment in (one, other) if moment is not None]
+    return min(known, default=None)

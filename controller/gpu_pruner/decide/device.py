@@ -1,0 +1,188 @@
+"""One device's verdict from its evidence.
+
+It answers ACTIVE, IDLE or UNKNOWN with the reason and the evidence in words. Zero is not proof:
+only a primary signal that covers the window, is fresh and in range, on telemetry that moves and
+that nothing contradicts, proves idleness. `idle` calls it for every device of a workload.
+
+Source: ARCHITECTURE section 6, the rule for a device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS
+from gpu_pruner.decide.wording import clock_time, minutes, seen
+from gpu_pruner.model.plan import DeviceFinding
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import DeviceEvidence, Signal, SignalEvidence
+from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.verdict import Reason, Verdict
+
+_LEAST_SCRAPES = 3
+"""The newest sample may always be this many scrape intervals old."""
+
+_WORDS_OF_NOT_A_VALUE = "a value that is not a number or out of range"
+
+Found = tuple[Verdict, Reason, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yardstick:
+    """What every device of one cycle is measured by."""
+
+    rules: Rules
+    at: Timestamp
+    scrape_interval_seconds: Seconds
+    suspect_nodes: frozenset[str] = frozenset()
+    """Keys of nodes whose telemetry contradicts itself (see `node_key`)."""
+
+    @property
+    def freshness_seconds(self) -> Seconds:
+        """Return the greatest age of the newest sample."""
+        return max(self.rules.freshness_seconds, _LEAST_SCRAPES * self.scrape_interval_seconds)
+
+
+def relevant(evidence: DeviceEvidence) -> dict[Signal, SignalEvidence]:
+    """Return the signals that mean something on this device.
+
+    UTIL is 0 or absent on every MIG slice, and zero-filled per pod on shared GPUs, so that it says
+    nothing there.
+    """
+    mute = evidence.device.mig_instance or evidence.shared
+    return {one.signal: one for one in evidence.signals if not (mute and one.signal is Signal.UTIL)}
+
+
+def contradicts_itself(evidence: DeviceEvidence) -> bool:
+    """Whether engine activity reads idle while utilisation reads busy.
+
+    The engine metric has been seen at 0 for weeks, on all GPUs of a node, under full load.
+    """
+    signals = relevant(evidence)
+    engine, util = signals.get(Signal.ENGINE), signals.get(Signal.UTIL)
+    return bool(engine and util and not engine.active_steps and util.loud_steps)
+
+
+def primary_of(evidence: DeviceEvidence) -> Signal | None:
+    """Return the signal that has to prove idleness on this device; None where there is none."""
+    signals = relevant(evidence)
+    return next((one for one in PRIMARY_ORDER if one in signals), None)
+
+
+def needed_seconds(evidence: DeviceEvidence, rules: Rules) -> Seconds:
+    """Return how long this device has to be quiet: twice the window where only UTIL is exported.
+
+    UTIL looks at 1/6 to 1 second per poll and misses most short work.
+    """
+    doubled = primary_of(evidence) is Signal.UTIL
+    return rules.window_seconds * (2 if doubled else 1)
+
+
+def judge_device(
+    evidence: DeviceEvidence, yardstick: Yardstick, *, born_at: Timestamp, suspect: bool = False
+) -> DeviceFinding:
+    """Judge one device over the period of its evidence.
+
+    Args:
+        evidence: of this device.
+        yardstick: rules and moment.
+        born_at: when its pod was created, Unix seconds; work that ended before was not the pod's.
+        suspect: whether the node's telemetry contradicts itself.
+    """
+    signals = relevant(evidence)
+    contradiction = contradicts_itself(evidence)
+    found = _activity(signals, yardstick, born_at=born_at, without_util=contradiction)
+    if found is None and (contradiction or suspect):
+        where = "it" if contradiction else "another GPU of its node"
+        told = f"on {where}, engine activity reads idle while utilisation reads busy"
+        found = Verdict.UNKNOWN, Reason.CONTRADICTION, told
+    if found is None and evidence.shared:
+        found = Verdict.UNKNOWN, Reason.SHARED_DEVICE, "it is shared by several pods"
+    found = found or _gap(evidence, signals, yardstick) or _idle(evidence, signals)
+    verdict, reason, detail = found
+    return DeviceFinding(evidence=evidence, verdict=verdict, reason=reason, detail=detail)
+
+
+def _activity(
+    signals: dict[Signal, SignalEvidence],
+    yardstick: Yardstick,
+    *,
+    born_at: Timestamp,
+    without_util: bool,
+) -> Found | None:
+    newest: SignalEvidence | None = None
+    newest_at = 0.0
+    for one in signals.values():
+        if one.last_active_at is None or (without_util and one.signal is Signal.UTIL):
+            continue
+        if newest is None or one.last_active_at > newest_at:
+            newest, newest_at = one, one.last_active_at
+    if newest is None:
+        return None
+    word = SIGNALS[newest.signal].word
+    if newest_at <= born_at:
+        told = f"{word} was busy at {clock_time(newest_at, now=yardstick.at)}, before the pod was"
+        return Verdict.UNKNOWN, Reason.OWNER_CHANGED, told
+    return Verdict.ACTIVE, Reason.GPU_ACTIVE, _busy(newest, word, newest_at, yardstick.at)
+
+
+def _busy(one: SignalEvidence, word: str, last_at: Timestamp, now: Timestamp) -> str:
+    if one.peak is None or one.peak_at is None:
+        return f"{word} busy until {clock_time(last_at, now=now)}"
+    return f"{word} peak {_value(one)} at {clock_time(one.peak_at, now=now)}"
+
+
+def _gap(
+    evidence: DeviceEvidence, signals: dict[Signal, SignalEvidence], yardstick: Yardstick
+) -> Found | None:
+    """Return why nothing can be said, or None where the evidence is whole."""
+    period, rules = evidence.period, yardstick.rules
+    for one in signals.values():
+        if one.invalid_steps:
+            told = f"{one.metric} has {_WORDS_OF_NOT_A_VALUE}"
+            return Verdict.UNKNOWN, Reason.OUT_OF_RANGE, told
+    primary = next((signals[one] for one in PRIMARY_ORDER if one in signals), None)
+    if primary is None:
+        told = "neither engine activity nor utilisation is exported for it"
+        return Verdict.UNKNOWN, Reason.NO_PRIMARY_SIGNAL, told
+    age = yardstick.at - primary.newest_at
+    if age > yardstick.freshness_seconds:
+        told = f"{primary.metric} has no sample since "
+        told += clock_time(primary.newest_at, now=yardstick.at)
+        return Verdict.UNKNOWN, Reason.STALE, told
+    needed = needed_seconds(evidence, rules)
+    if period.steps * period.step_seconds < needed:
+        told = f"only the last {minutes(period.steps * period.step_seconds)} of "
+        told += f"{minutes(needed)} minutes were looked at"
+        return Verdict.UNKNOWN, Reason.LOW_COVERAGE, told
+    if primary.seen_steps < max(1, int(rules.coverage_ratio * period.steps)):
+        told = seen(primary.seen_steps, period.steps, period.step_seconds)
+        return Verdict.UNKNOWN, Reason.LOW_COVERAGE, f"{told} by {primary.metric}"
+    return _frozen(signals, period.steps, rules) if rules.liveness_required else None
+
+
+def _frozen(signals: dict[Signal, SignalEvidence], steps: int, rules: Rules) -> Found | None:
+    """Return how the telemetry fails to show that it is alive, or None where it moves."""
+    alive = next((signals[one] for one in LIVENESS_ORDER if one in signals), None)
+    if alive is None:
+        told = "neither energy, power nor temperature is exported, so a stuck zero would look alike"
+        return Verdict.UNKNOWN, Reason.NOT_LIVE, told
+    wanted = max(1, min(rules.liveness_changes, steps // 3))
+    if alive.changes >= wanted:
+        return None
+    told = f"{SIGNALS[alive.signal].word} changed {alive.changes} times, {wanted} are wanted"
+    return Verdict.UNKNOWN, Reason.NOT_LIVE, told
+
+
+def _idle(evidence: DeviceEvidence, signals: dict[Signal, SignalEvidence]) -> Found:
+    period = evidence.period
+    primary = next(signals[one] for one in PRIMARY_ORDER if one in signals)
+    told = seen(primary.seen_steps, period.steps, period.step_seconds)
+    if primary.peak is not None:
+        told = f"{SIGNALS[primary.signal].word} peak {_value(primary)}, {told}"
+    return Verdict.IDLE, Reason.IDLE, told
+
+
+def _value(one: SignalEvidence) -> str:
+    """Write a peak in its unit: ratios with three places, percentages as they are."""
+    return f"{one.peak:.3f}" if SIGNALS[one.signal].highest < 2 else f"{one.peak:g}"  # noqa: PLR2004 - ratios end near 1

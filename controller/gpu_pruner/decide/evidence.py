@@ -1,0 +1,134 @@
+"""Tracks to evidence: what a whole period of series says about one device.
+
+It answers what each signal of a device showed in a period, how well the period is covered, and
+who the series said the device belonged to. It never decides what that means, and never fills a
+gap. `loop.verify` folds the tracks of a measurement; `screen` gives the same from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gpu_pruner.decide.facts import Series, SignalFacts, signal_evidence
+from gpu_pruner.decide.signals import LIVENESS_ORDER, SIGNALS, active_from
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import (
+    DeviceEvidence,
+    DeviceId,
+    Period,
+    SeriesLabels,
+    Signal,
+    SignalEvidence,
+    Track,
+)
+
+
+def fold(device: DeviceId, tracks: Iterable[Track], period: Period, rules: Rules) -> DeviceEvidence:
+    """Say what a period of tracks shows about one device.
+
+    Several series of one signal count together: the highest value of a step is the step's value.
+    The sum is never taken, because two scrapes of one GPU would make it busier than it is.
+
+    Args:
+        device: whose evidence is wanted; a slice also uses energy, power and temperature of its
+            board where it has none of its own.
+        tracks: of this device, and of others, which are left out. They may begin before the
+            period: the step before it serves coverage, and older ones the first comparison.
+        period: what is judged, at the tracks' step length.
+        rules: for the threshold of the engine.
+
+    Returns:
+        Evidence with one entry per exported signal; without any, the device has no telemetry.
+    """
+    own: dict[Signal, list[Track]] = {}
+    board: dict[Signal, list[Track]] = {}
+    for track in tracks:
+        if track.device == device:
+            own.setdefault(track.signal, []).append(track)
+        elif track.device == device.board and track.signal in LIVENESS_ORDER:
+            board.setdefault(track.signal, []).append(track)
+    signals: list[SignalEvidence] = []
+    for signal in Signal:
+        found = _fold_signal(own.get(signal, ()), period, rules)
+        if found is None and device.mig_instance:
+            found = _fold_signal(board.get(signal, ()), period, rules)
+        if found is not None:
+            signals.append(found)
+    sightings = [
+        (track.labels, max(inside))
+        for group in own.values()
+        for track in group
+        if (inside := [step for step, _ in track.steps if period.first <= step <= period.last])
+    ]
+    return identified(device, period, tuple(signals), sightings)
+
+
+def _fold_signal(tracks: Sequence[Track], period: Period, rules: Rules) -> SignalEvidence | None:
+    if not tracks:
+        return None
+    signal, base = tracks[0].signal, period.first - 1
+    rule, threshold = SIGNALS[signal], active_from(signal, rules)
+    facts = SignalFacts(signal, min(track.metric for track in tracks))
+    for track in tracks:
+        facts.absorb(track.steps, base=base, active_from=threshold)
+        if rule.counts_changes:
+            series = Series(track.metric, track.labels)
+            series.move(track.steps, base=base, lowest=rule.lowest, highest=rule.highest)
+            facts.series.append(series)
+    found = signal_evidence(signal, facts.metric, facts.window(period, base=base), period)
+    peak = max(
+        (
+            (value, step)
+            for track in tracks
+            for step, value in track.steps
+            if period.first <= step <= period.last and rule.lowest <= value <= rule.highest
+        ),
+        default=None,
+    )
+    if found is None or peak is None:
+        return found
+    return replace(found, peak=peak[0], peak_at=(peak[1] + 1) * period.step_seconds)
+
+
+def identified(
+    device: DeviceId,
+    period: Period,
+    signals: tuple[SignalEvidence, ...],
+    sightings: Iterable[tuple[SeriesLabels, int]],
+) -> DeviceEvidence:
+    """Put what was seen together with who and where the series said they were about.
+
+    Args:
+        device: whose evidence it is.
+        period: what is judged.
+        signals: at most one per signal, in the order of `Signal`.
+        sightings: label sets with the newest step of the period in which each was seen.
+    """
+    newest: dict[SeriesLabels, int] = {}
+    for labels, step in sightings:
+        newest[labels] = max(step, newest.get(labels, step))
+    ordered = sorted(newest, key=lambda labels: (newest[labels], _order(labels)))
+    return DeviceEvidence(
+        device=device,
+        period=period,
+        signals=signals,
+        owners=tuple(one for one in ordered if one.exported is not None or one.native is not None),
+        node=next((one.node for one in reversed(ordered) if one.node), ""),
+        model=next((one.model for one in reversed(ordered) if one.model), ""),
+        shared=any(one.replica for one in ordered),
+    )
+
+
+def _order(labels: SeriesLabels) -> tuple[str, ...]:
+    """Return a key that puts label sets of the same age in the same order every time."""
+    return (
+        str(labels.exported),
+        str(labels.native),
+        labels.pod_uid,
+        labels.node,
+        labels.replica,
+        labels.model,
+        labels.mig_profile,
+        labels.job,
+    )

@@ -1,0 +1,245 @@
+"""A workload's verdict from its devices, its pods and its root.
+
+It answers ACTIVE, IDLE or UNKNOWN for the workload as a whole: one busy GPU keeps all of it, and
+it is idle only if every device of every pod is. It knows nothing of vetoes, clocks and budgets.
+`plan` calls it for every workload, with the screen's evidence and again with a verification's.
+
+Source: ARCHITECTURE section 6, the rules for a pod and a workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpu_pruner.decide.device import (
+    Yardstick,
+    contradicts_itself,
+    judge_device,
+    needed_seconds,
+)
+from gpu_pruner.decide.wording import about, clock_time, minutes
+from gpu_pruner.model.plan import DeviceFinding
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId
+from gpu_pruner.model.snapshot import Snapshot, Workload
+from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.verdict import Reason, Verdict
+from gpu_pruner.model.workload import GpuPod, PodPhase, PodRecord
+from gpu_pruner.resolve.attribution import node_key
+
+_UPDATED = "are up to date"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the evidence says about one workload."""
+
+    verdict: Verdict
+    reason: Reason
+    message: str
+    """One sentence with the evidence."""
+    findings: tuple[DeviceFinding, ...] = ()
+    """One per device, in the order of pods and devices."""
+    idle_since: Timestamp | None = None
+    """Begin of the shortest period that a device was judged over; None unless idle."""
+    window_seconds: Seconds = 0.0
+    """How long it has to be quiet: the longest that a device of it needs."""
+
+
+def suspect_nodes(snapshot: Snapshot) -> frozenset[str]:
+    """Return the keys of nodes on which any device, held or not, contradicts itself."""
+    held = (
+        node_key(pod.record.node)
+        for workload in snapshot.workloads
+        for pod in workload.pods
+        if any(contradicts_itself(one) for one in pod.devices)
+    )
+    loose = (node_key(one.node) for one in snapshot.loose if contradicts_itself(one))
+    return frozenset((*held, *loose)) - {""}
+
+
+def judge_workload(
+    workload: Workload,
+    yardstick: Yardstick,
+    measured: Mapping[DeviceId, DeviceEvidence] | None = None,
+) -> Judgement:
+    """Judge one workload.
+
+    Args:
+        workload: with the screen's evidence on its pods.
+        yardstick: rules and moment.
+        measured: evidence to use instead of the screen's; a device that it lacks has no telemetry.
+    """
+    pods = [pod for pod in workload.pods if not _is_ignored(pod.record, yardstick)]
+    found = [(pod, finding) for pod in pods for finding in _findings(pod, yardstick, measured)]
+    findings = tuple(finding for _, finding in found)
+    window = max(
+        (needed_seconds(one.evidence, yardstick.rules) for one in findings),
+        default=yardstick.rules.window_seconds,
+    )
+    for pod, finding in found:
+        if finding.verdict is Verdict.ACTIVE:
+            return Judgement(
+                verdict=Verdict.ACTIVE,
+                reason=finding.reason,
+                message=about(pod.record, finding),
+                findings=findings,
+                window_seconds=window,
+            )
+    doubt = _doubt(workload, pods, found, yardstick, window)
+    if doubt is not None:
+        return Judgement(
+            verdict=Verdict.UNKNOWN,
+            reason=doubt[0],
+            message=doubt[1],
+            findings=findings,
+            window_seconds=window,
+        )
+    since = max(one.evidence.period.start for one in findings)
+    return Judgement(
+        verdict=Verdict.IDLE,
+        reason=Reason.IDLE,
+        message=idle_sentence(findings, since=workload.book.idle_since, now=yardstick.at),
+        findings=findings,
+        idle_since=since,
+        window_seconds=window,
+    )
+
+
+def idle_sentence(
+    findings: tuple[DeviceFinding, ...], *, since: Timestamp | None, now: Timestamp
+) -> str:
+    """Say what idleness rests on.
+
+    Args:
+        findings: one per device, all idle; at least one.
+        since: known begin of the idleness, from memory; used where it is older than the period.
+        now: Unix seconds.
+
+    Returns:
+        For example ``No GPU work on 4 of 4 GPUs since 14:02 UTC; engine peak 0.000, 35 of 35
+        minutes seen``, with the weakest device's evidence.
+    """
+    weakest = min(findings, key=_strength)
+    period = weakest.evidence.period
+    begin = max(one.evidence.period.start for one in findings)
+    if since is not None and since < begin - period.step_seconds / 2:
+        told = f"since {clock_time(since, now=now)}"
+    else:
+        told = f"for at least {minutes(period.end - begin)} minutes"
+    return f"No GPU work on {len(findings)} of {len(findings)} GPUs {told}; {weakest.detail}"
+
+
+def _strength(finding: DeviceFinding) -> tuple[float, float]:
+    """Order devices by coverage, then by how quiet they were."""
+    steps = finding.evidence.period.steps
+    covered = max((one.seen_steps for one in finding.evidence.signals), default=0)
+    peak = max((one.peak for one in finding.evidence.signals[:1] if one.peak), default=0.0)
+    return covered / max(1, steps), -peak
+
+
+def _is_ignored(pod: PodRecord, yardstick: Yardstick) -> bool:
+    """Whether a pod has been Pending for so long that it no longer shields its siblings."""
+    waited = yardstick.at - pod.created_at
+    return pod.phase is PodPhase.PENDING and waited > yardstick.rules.shield_seconds
+
+
+def _findings(
+    pod: GpuPod,
+    yardstick: Yardstick,
+    measured: Mapping[DeviceId, DeviceEvidence] | None,
+) -> Iterator[DeviceFinding]:
+    suspect = node_key(pod.record.node) in yardstick.suspect_nodes
+    for screened in pod.devices:
+        evidence = screened if measured is None else measured.get(screened.device)
+        if evidence is None:
+            yield DeviceFinding(
+                evidence=screened,
+                verdict=Verdict.UNKNOWN,
+                reason=Reason.NO_SERIES,
+                detail="the full-window check brought no series of it",
+            )
+        else:
+            yield judge_device(evidence, yardstick, born_at=pod.record.created_at, suspect=suspect)
+
+
+def _doubt(
+    workload: Workload,
+    pods: list[GpuPod],
+    found: list[tuple[GpuPod, DeviceFinding]],
+    yardstick: Yardstick,
+    window: Seconds,
+) -> tuple[Reason, str] | None:
+    """Return why the workload is not proven idle although nothing is busy, or None."""
+    if not pods:
+        return Reason.POD_NOT_READY, "No GPU pod of it is running"
+    for pod in pods:
+        if (lifecycle := _lifecycle(pod.record, yardstick, window)) is not None:
+            return lifecycle
+    if (rollout := _rollout(workload, yardstick)) is not None:
+        return rollout
+    for pod in pods:
+        if pod.gap is not None:
+            return pod.gap, _gap_sentence(pod)
+    for pod, finding in found:
+        if finding.verdict is not Verdict.IDLE:
+            return finding.reason, about(pod.record, finding)
+    return None
+
+
+def _gap_sentence(pod: GpuPod) -> str:
+    told = f"{len(pod.devices)} devices were found for the {pod.record.gpus} GPUs of"
+    if pod.gap in {Reason.NO_SERIES, Reason.DEVICE_MISMATCH}:
+        return f"{told} pod {pod.record.name}"
+    rule = pod.gap.rule if pod.gap is not None else ""
+    return f"Pod {pod.record.name}: {rule}"
+
+
+def _lifecycle(pod: PodRecord, yardstick: Yardstick, window: Seconds) -> tuple[Reason, str] | None:
+    """Return why a pod is not yet, or no longer, one to be judged."""
+    rules = yardstick.rules
+    if pod.terminating:
+        return Reason.POD_TERMINATING, f"Pod {pod.name} is being deleted"
+    begin = _counts_from(pod, rules)
+    if begin is None or begin > yardstick.at:
+        return Reason.POD_NOT_READY, f"Pod {pod.name} is {pod.phase.value} and not Ready"
+    if yardstick.at - begin < window + rules.settle_seconds:
+        told = f"Pod {pod.name} is Ready since {clock_time(begin, now=yardstick.at)}; "
+        told += f"it is judged after {minutes(window + rules.settle_seconds)} minutes"
+        return Reason.TOO_YOUNG, told
+    return None
+
+
+def _counts_from(pod: PodRecord, rules: Rules) -> Timestamp | None:
+    """Return from when on a pod's time counts, or None where it does not count at all."""
+    if pod.phase is not PodPhase.RUNNING:
+        return None
+    started = pod.containers_started_at
+    if pod.ready_since is not None:
+        return pod.ready_since if started is None else max(pod.ready_since, started)
+    return None if started is None else started + rules.never_ready_seconds
+
+
+def _rollout(workload: Workload, yardstick: Yardstick) -> tuple[Reason, str] | None:
+    """Return how the root is changing, unless its new pods have been stuck for too long."""
+    owner = workload.owner
+    if owner is None:
+        return None
+    if owner.observed_generation < owner.generation:
+        return Reason.ROLLOUT_IN_PROGRESS, "The newest change of the root is not observed yet"
+    if owner.desired is None:
+        return None
+    counts = (("exist", owner.observed), ("are Ready", owner.ready), (_UPDATED, owner.updated))
+    off = next(((word, n) for word, n in counts if n is not None and n != owner.desired), None)
+    if off is None:
+        return None
+    word, count = off
+    new = [
+        pod.record.created_at
+        for pod in workload.pods
+        if pod.record.ready_since is None or word == _UPDATED
+    ]
+    if new and yardstick.at - max(new) > yardstick.rules.shield_seconds:
+        return None
+    return Reason.ROLLOUT_IN_PROGRESS, f"{count} of {owner.desired} replicas {word}"

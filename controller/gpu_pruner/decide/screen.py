@@ -1,0 +1,199 @@
+"""The memory between cycles: per-device facts from the newest slices of telemetry.
+
+It answers, for any period within its horizon, the same `DeviceEvidence` that folding the whole
+period would give, without peaks. It must never say *more idle* than that fold would: a property
+test holds it to this. It is a cache: it may be dropped at any time, and only nominates.
+`loop.cycle` absorbs one `Screen` per cycle and asks for the evidence of the judged period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpu_pruner.decide.evidence import identified
+from gpu_pruner.decide.facts import Series, SignalFacts, Window, signal_evidence
+from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS, active_from
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import (
+    DeviceEvidence,
+    DeviceId,
+    Period,
+    SeriesLabels,
+    Signal,
+    SignalEvidence,
+    Track,
+)
+from gpu_pruner.model.telemetry import Screen
+from gpu_pruner.model.units import HOUR, Seconds
+
+_ORDER = {signal: place for place, signal in enumerate(Signal)}
+_Memo = dict[tuple[str, Signal, Window], SignalEvidence | None]
+
+
+@dataclass(slots=True)
+class _Record:
+    """All that is known of one device."""
+
+    signals: dict[Signal, SignalFacts] = field(default_factory=dict)
+    sightings: list[tuple[SeriesLabels, int]] = field(default_factory=list)
+    """Label sets with the newest step in which each was seen."""
+    newest: int = 0
+
+    def see(self, labels: SeriesLabels, step: int) -> None:
+        """Note that a label set was on a series of the device in this step."""
+        self.newest = max(self.newest, step)
+        for place, (known, last) in enumerate(self.sightings):
+            if known is labels or known == labels:
+                if step > last:
+                    self.sightings[place] = (known, step)
+                return
+        self.sightings.append((labels, step))
+
+
+@dataclass(slots=True)
+class ScreenTable:
+    """Facts per device as bits per step: a few hundred bytes for each device."""
+
+    _records: dict[DeviceId, _Record] = field(default_factory=dict)
+    _step_seconds: Seconds = 0.0
+    _threshold: float = 0.0
+    _base: int = 0
+    _slice: int = 0
+    newest_step: int | None = None
+    """Newest step that a screen covered; None before the first one."""
+
+    def __len__(self) -> int:
+        """Return how many devices are known."""
+        return len(self._records)
+
+    def absorb(self, screen: Screen, rules: Rules) -> None:
+        """Add one slice. Absorbing a step again changes nothing; late samples are added.
+
+        Everything is forgotten when the step length or the engine's threshold changes, because
+        facts of different rules cannot be put together.
+
+        Args:
+            screen: complete answer of the source, whose first steps may be known already.
+            rules: for the threshold and for how long facts are needed.
+        """
+        period = screen.period
+        if (period.step_seconds, rules.idle_threshold) != (self._step_seconds, self._threshold):
+            self._reset(period, rules)
+        if period.first < self._base:
+            self._lower(period.first)
+        self._slice += 1
+        if self.newest_step is None or period.last > self.newest_step:
+            self.newest_step = period.last
+        for track in screen.tracks:
+            if track.steps:
+                self._absorb(track, active_from(track.signal, rules))
+        self._forget(rules)
+
+    def evidence(self, period: Period) -> Mapping[DeviceId, DeviceEvidence]:
+        """Return what is known of every device over a period.
+
+        A device whose only primary signal is UTIL gets a period twice as long, with the same end,
+        because that is the one it is judged by. Peaks are None.
+
+        Args:
+            period: in the step length of the absorbed screens; otherwise nothing is known.
+        """
+        if period.step_seconds != self._step_seconds:
+            return {}
+        double = Period(period.first - period.steps, period.last, period.step_seconds)
+        single_memo: _Memo = {}
+        double_memo: _Memo = {}
+        found: dict[DeviceId, DeviceEvidence] = {}
+        for device, record in self._records.items():
+            seen, signals = period, self._signals(device, record, period, single_memo)
+            primary = {one.signal for one in signals}.intersection(PRIMARY_ORDER)
+            if primary == {Signal.UTIL}:
+                seen, signals = double, self._signals(device, record, double, double_memo)
+            inside = [one for one in record.sightings if one[1] >= seen.first]
+            if signals or inside:
+                found[device] = identified(device, seen, signals, inside)
+        return found
+
+    def _signals(
+        self, device: DeviceId, record: _Record, period: Period, memo: _Memo
+    ) -> tuple[SignalEvidence, ...]:
+        found = [
+            one for facts in record.signals.values() if (one := self._read(facts, period, memo))
+        ]
+        if device.mig_instance and (board := self._records.get(device.board)) is not None:
+            own = {one.signal for one in found}
+            for signal in LIVENESS_ORDER:
+                facts = board.signals.get(signal) if signal not in own else None
+                if facts is not None and (one := self._read(facts, period, memo)) is not None:
+                    found.append(one)
+        found.sort(key=lambda one: _ORDER[one.signal])
+        return tuple(found)
+
+    def _read(self, facts: SignalFacts, period: Period, memo: _Memo) -> SignalEvidence | None:
+        """Return one signal's evidence; devices with the same facts share one value."""
+        window = facts.window(period, base=self._base)
+        key = (facts.metric, facts.signal, window)
+        if key not in memo:
+            memo[key] = signal_evidence(facts.signal, facts.metric, window, period)
+        return memo[key]
+
+    def _absorb(self, track: Track, threshold: float) -> None:
+        record = self._records.get(track.device)
+        if record is None:
+            record = self._records[track.device] = _Record()
+        record.see(track.labels, track.steps[-1][0])
+        facts = record.signals.get(track.signal)
+        if facts is None:
+            facts = record.signals[track.signal] = SignalFacts(track.signal, track.metric)
+        facts.metric = min(facts.metric, track.metric)
+        facts.absorb(track.steps, base=self._base, active_from=threshold)
+        rule = SIGNALS[track.signal]
+        if rule.counts_changes and (series := self._series(facts, track)) is not None:
+            series.move(track.steps, base=self._base, lowest=rule.lowest, highest=rule.highest)
+
+    def _series(self, facts: SignalFacts, track: Track) -> Series | None:
+        """Return the series that a track continues.
+
+        None for a second track of the same slice with the same labels: which of the two is which
+        cannot be told in the next slice, so its movement is not counted.
+        """
+        for one in facts.series:
+            if one.labels == track.labels and one.metric == track.metric:
+                if one.slice_number == self._slice:
+                    return None
+                one.slice_number = self._slice
+                return one
+        one = Series(track.metric, track.labels, slice_number=self._slice)
+        facts.series.append(one)
+        return one
+
+    def _reset(self, period: Period, rules: Rules) -> None:
+        self._records = {}
+        self._step_seconds, self._threshold = period.step_seconds, rules.idle_threshold
+        self._base, self.newest_step = period.first, None
+
+    def _lower(self, base: int) -> None:
+        """Make room for older steps, as a back-fill brings them."""
+        for record in self._records.values():
+            for facts in record.signals.values():
+                facts.rebase(base - self._base)
+        self._base = base
+
+    def _forget(self, rules: Rules) -> None:
+        """Let go of steps that no period can ask for, and of devices long gone."""
+        if self.newest_step is None:
+            return
+        width = self._step_seconds
+        needed = int((2 * rules.window_seconds + HOUR) // width) + 2
+        surplus = self.newest_step - needed - self._base
+        if surplus < needed:
+            return
+        self._base += surplus
+        gone = [one for one, record in self._records.items() if record.newest < self._base]
+        for device in gone:
+            del self._records[device]
+        for record in self._records.values():
+            record.sightings = [one for one in record.sightings if one[1] >= self._base]
+            for facts in record.signals.values():
+                facts.rebase(surplus)

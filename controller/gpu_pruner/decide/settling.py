@@ -1,0 +1,102 @@
+"""From ordered to done: a workload after its pause or restore was ordered.
+
+It answers the next step of a workload that is pausing, paused or restoring. Success is what the
+root object shows, never that a call returned. It never waits and never changes a size itself.
+`plan` calls it.
+
+Source: ARCHITECTURE section 5, "to act".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu_pruner.decide.standing import Standing, Step
+from gpu_pruner.decide.wording import clock_time
+from gpu_pruner.model.annotations import PAUSED
+from gpu_pruner.model.book import Phase
+from gpu_pruner.model.plan import Action
+from gpu_pruner.model.verdict import Reason, Verdict
+from gpu_pruner.model.workload import OwnerObject
+
+_PATIENCE_CYCLES = 0.5
+"""How long an order may be on its way before its absence means that it never arrived."""
+
+
+def pausing(standing: Standing) -> Step:
+    """Settle an ordered pause by what the root object shows."""
+    owner = standing.workload.owner
+    if owner is None:
+        return _ordered(standing, "The root object is out of sight")
+    if not owner.halted:
+        return _not_halted(standing, owner)
+    if standing.veto is not None:
+        return _restore(standing, f"{standing.veto.detail}: the pause is taken back")
+    left = len(standing.workload.pods)
+    if left:
+        return _ordered(standing, f"{left} of its GPU pods are still there")
+    return _idle(standing.enter(Phase.PAUSED, Reason.PAUSED, _since(standing)))
+
+
+def paused(standing: Standing) -> Step:
+    """Notice when somebody starts a paused workload."""
+    owner = standing.workload.owner
+    if owner is None or owner.halted:
+        return _idle(standing.stay(Reason.PAUSED, _since(standing)))
+    return standing.enter(Phase.WATCHING, Reason.RESTARTED, Reason.RESTARTED.rule)
+
+
+def restoring(standing: Standing) -> Step:
+    """Settle an ordered restore by what the root object shows."""
+    owner = standing.workload.owner
+    if owner is None:
+        return standing.stay(Reason.RESTORING, "The root object is out of sight")
+    if owner.halted:
+        if PAUSED in owner.annotations:
+            return _restore(standing, "The pause record is still there: restoring again")
+        return _idle(standing.enter(Phase.PAUSED, Reason.PAUSED, _since(standing)))
+    if _is_back(standing, owner):
+        return standing.enter(Phase.WATCHING, Reason.RESTORED, Reason.RESTORED.rule)
+    return standing.stay(Reason.RESTORING, Reason.RESTORING.rule)
+
+
+def _not_halted(standing: Standing, owner: OwnerObject) -> Step:
+    """Tell a pause that never arrived from one that somebody undid."""
+    ordered_at, patience = standing.book.paused_at, _PATIENCE_CYCLES * standing.rules.cycle_seconds
+    fresh = ordered_at is not None and standing.now - ordered_at < patience
+    if standing.breaker is not None or fresh:
+        return _ordered(standing, "It does not show on the root object yet")
+    if PAUSED in owner.annotations:
+        return standing.enter(Phase.WATCHING, Reason.RESTARTED, Reason.RESTARTED.rule)
+    step = standing.enter(
+        Phase.WATCHING, Reason.REFUSED, "The pause was ordered but never reached the root object"
+    )
+    return replace(step, book=replace(step.book, paused_at=None))
+
+
+def _is_back(standing: Standing, owner: OwnerObject) -> bool:
+    """Whether the former size is reached and every replica is Ready."""
+    record = standing.book.pause
+    if owner.desired is not None:
+        former = owner.desired if record is None or record.replicas is None else record.replicas
+        return owner.ready is not None and owner.ready >= max(owner.desired, former)
+    pods = standing.workload.pods
+    return bool(pods) and all(pod.record.ready_since is not None for pod in pods)
+
+
+def _restore(standing: Standing, why: str) -> Step:
+    return standing.enter(Phase.RESTORING, Reason.RESTORING, why, action=Action.RESTORE)
+
+
+def _ordered(standing: Standing, detail: str) -> Step:
+    return _idle(standing.stay(Reason.PAUSING, f"The pause was ordered. {detail}"))
+
+
+def _idle(step: Step) -> Step:
+    """Show what the pause rests on: a root without pods has no evidence of its own."""
+    return replace(step, verdict=Verdict.IDLE)
+
+
+def _since(standing: Standing) -> str:
+    at = standing.book.paused_at
+    return Reason.PAUSED.rule if at is None else f"Paused at {clock_time(at, now=standing.now)}"

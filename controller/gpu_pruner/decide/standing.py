@@ -1,0 +1,198 @@
+"""Where one workload stands in one cycle, and the step that it takes from there.
+
+The values that the state machine (`clock` before the act, `settling` after it) is written in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpu_pruner.decide.budget import Budget, size
+from gpu_pruner.decide.device import Yardstick
+from gpu_pruner.decide.idle import Judgement, judge_workload
+from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.plan import Action, Verification
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import Period
+from gpu_pruner.model.snapshot import Breaker, Workload
+from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.verdict import Reason, Verdict
+from gpu_pruner.model.workload import Veto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one workload does in this cycle."""
+
+    book: Book
+    verdict: Verdict
+    reason: Reason
+    message: str
+    judgement: Judgement
+    """What verdict and findings rest on: the verification's where there is one, else the screen's.
+    """
+    action: Action = Action.NONE
+    verify: Period | None = None
+    verified_at: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One workload with everything that its next step depends on."""
+
+    workload: Workload
+    judgement: Judgement
+    """By the screen."""
+    yardstick: Yardstick
+    step_seconds: Seconds
+    budget: Budget
+    breaker: Breaker | None = None
+    """The first open breaker."""
+    verification: Verification | None = None
+
+    @property
+    def book(self) -> Book:
+        """Return what is remembered."""
+        return self.workload.book
+
+    @property
+    def rules(self) -> Rules:
+        """Return the rules of this cycle."""
+        return self.yardstick.rules
+
+    @property
+    def now(self) -> Timestamp:
+        """Return the moment of this cycle."""
+        return self.yardstick.at
+
+    @property
+    def halted(self) -> bool:
+        """Whether the root's desired state says: no pods."""
+        return self.workload.owner is not None and self.workload.owner.halted
+
+    @property
+    def veto(self) -> Veto | None:
+        """Return the veto that keeps the workload; a hold only stops its clock."""
+        return next((one for one in self.workload.vetoes if one.reason is not Reason.HELD), None)
+
+    @property
+    def hold(self) -> Veto | None:
+        """Return the hold, if one is set."""
+        return next((one for one in self.workload.vetoes if one.reason is Reason.HELD), None)
+
+    def stay(self, reason: Reason, message: str) -> Step:
+        """Take no step: the book stays as it is."""
+        return self.enter(self.book.phase, reason, message)
+
+    def enter(
+        self, phase: Phase, reason: Reason, message: str, *, action: Action = Action.NONE
+    ) -> Step:
+        """Go to a phase with the book otherwise as it is.
+
+        Going back to `WATCHING` clears the book, but for what outlives a warning: the moment of the
+        last pause, which the hourly budget counts, and the keep that the cap counts from.
+        """
+        book = self.book
+        if phase is Phase.WATCHING and book.phase is not Phase.WATCHING:
+            book = Book(
+                paused_at=book.paused_at,
+                long_keep_until=book.long_keep_until,
+                long_keep_read_at=book.long_keep_read_at,
+                resource_version=book.resource_version,
+                object_name=book.object_name,
+            )
+        elif phase is not book.phase:
+            book = replace(book, phase=phase)
+        return Step(
+            book=book,
+            verdict=self.judgement.verdict,
+            reason=reason,
+            message=message,
+            judgement=self.judgement,
+            action=action,
+        )
+
+    def check(self, length: Seconds) -> Check:
+        """Look at the full-window measurement of this root's devices.
+
+        Args:
+            length: seconds up to now that it has to cover.
+        """
+        made, now = self.verification, self.now
+        period = Period.ending(now, length=length, step_seconds=self.step_seconds)
+        if made is None or now - made.at > self.rules.verify_max_age_seconds:
+            return Check(wanted=period)
+        if made.failure:
+            return Check(failure=made.failure)
+        if any(one.period.first > period.first for one in made.evidence):
+            return Check(failure="the measurement does not reach back far enough")
+        measured = {one.device: one for one in made.evidence}
+        judgement = judge_workload(self.workload, self.yardstick, measured)
+        return Check(judgement=judgement, at=made.at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What is known of a full-window measurement: exactly one of the three."""
+
+    wanted: Period | None = None
+    """It is still to be made, over this period."""
+    failure: str = ""
+    """Why it could not be made."""
+    judgement: Judgement | None = None
+    """What it says."""
+    at: Timestamp | None = None
+    """When it was made."""
+
+
+_WISHES = frozenset(
+    {
+        Reason.EXEMPT,
+        Reason.MALFORMED_EXEMPTION,
+        Reason.KEPT,
+        Reason.HELD,
+        Reason.PROTECTED_NAMESPACE,
+    }
+)
+
+_WISH_WORDS = frozenset(one.value for one in _WISHES)
+
+
+def written(standing: Standing, step: Step) -> Book:
+    """Return the book after a step: the old one, unless there is something to remember.
+
+    A workload that was never nominated has no book, and gets none for being active. A book that is
+    back at `WATCHING` follows what people wish, but not every change of the evidence.
+    """
+    new = _with_keep(standing, step.book)
+    reason = Reason.WARNED if step.reason is Reason.WARNING else step.reason
+    if new == standing.book and not _is_news(standing, reason):
+        return standing.book
+    return replace(
+        new,
+        verdict=step.verdict.value,
+        reason=reason.value,
+        message=step.message,
+        gpus=size(standing.workload),
+    )
+
+
+def _is_news(standing: Standing, reason: Reason) -> bool:
+    """Whether a reason alone is worth a write; one breaker is not, for every workload."""
+    old = standing.book
+    if reason.value == old.reason or standing.breaker is not None:
+        return False
+    if old.phase is not Phase.WATCHING:
+        return True
+    return bool(old.resource_version) and (reason in _WISHES or old.reason in _WISH_WORDS)
+
+
+def _with_keep(standing: Standing, book: Book) -> Book:
+    """Remember when a keep beyond the cap was first read, because the cap counts from there."""
+    kept = next((one for one in standing.workload.vetoes if one.asked_until is not None), None)
+    if kept is None or kept.until is None:
+        return book
+    read_at = kept.until - standing.rules.keep_cap_seconds
+    if book.long_keep_read_at is not None and abs(book.long_keep_read_at - read_at) < 1.0:
+        return book
+    return replace(book, long_keep_until=kept.asked_until, long_keep_read_at=read_at)

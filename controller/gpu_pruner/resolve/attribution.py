@@ -1,0 +1,166 @@
+"""From a device to the pod that holds it.
+
+It answers which live pods hold which devices, and what speaks against believing it. A label only
+counts if it names a live pod that requests GPUs, on the node that the series comes from; a label
+never proves anything alone. It never guesses an owner. `assemble` calls it once per cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gpu_pruner.model.cluster import ClusterView
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, PodName, SeriesLabels
+from gpu_pruner.model.verdict import Reason
+from gpu_pruner.model.workload import GpuPod, PodPhase, PodRecord
+
+_TERMINAL = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
+
+_GRAVITY = (Reason.SHARED_DEVICE, Reason.OWNER_CHANGED, Reason.WRONG_NODE)
+"""Which doubt is told where a pod has several: the first of these."""
+
+
+def is_live(pod: PodRecord) -> bool:
+    """Whether a pod holds its GPUs or will: its phase is not terminal."""
+    return pod.phase not in _TERMINAL
+
+
+def node_key(name: str) -> str:
+    """Return what two spellings of one node's name have in common: the first DNS label."""
+    return name.partition(".")[0].lower()
+
+
+@dataclass(slots=True)
+class _Held:
+    """What was found for one pod."""
+
+    devices: list[DeviceEvidence] = field(default_factory=list)
+    doubts: set[Reason] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Who holds what."""
+
+    pods: tuple[GpuPod, ...]
+    """Every live GPU pod, sorted by namespace and name, with what it was found to hold."""
+    loose: tuple[DeviceEvidence, ...]
+    """Evidence of devices that no live pod could be found for, sorted by device."""
+
+
+def attribute(
+    view: ClusterView,
+    evidence: Mapping[DeviceId, DeviceEvidence],
+    *,
+    honor_labels: bool | None = None,
+) -> Attribution:
+    """Find the holder of every device.
+
+    Args:
+        view: for the live pods, their nodes and the nodes' sharing.
+        evidence: by device, whole GPUs and slices; a board that has slices is held by nobody.
+        honor_labels: True: the workload is in ``pod``; False: it is in ``exported_pod``; None: in
+            whichever of the two names a GPU pod, ``exported_pod`` first.
+
+    Returns:
+        All live pods and the devices left over.
+    """
+    finder = _Finder(view, honor_labels=honor_labels)
+    held = {pod.uid: _Held() for pod in finder.live.values()}
+    sliced = {one.uuid for one in evidence if one.mig_instance}
+    loose: list[DeviceEvidence] = []
+    for device in sorted(evidence):
+        found = evidence[device]
+        if not device.mig_instance and device.uuid in sliced:
+            continue
+        holders = finder.holders(found)
+        for pod, doubt in holders:
+            if doubt is not Reason.WRONG_NODE:
+                held[pod.uid].devices.append(found)
+            if doubt is not None:
+                held[pod.uid].doubts.add(doubt)
+        if all(doubt is Reason.WRONG_NODE for _, doubt in holders):
+            loose.append(found)
+    pods = sorted(finder.live.values(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
+    return Attribution(
+        pods=tuple(_gpu_pod(pod, held[pod.uid], shares=finder.shares(pod)) for pod in pods),
+        loose=tuple(loose),
+    )
+
+
+def _gpu_pod(pod: PodRecord, held: _Held, *, shares: bool) -> GpuPod:
+    doubts = held.doubts | ({Reason.SHARED_DEVICE} if shares else set())
+    gap = next((one for one in _GRAVITY if one in doubts), None)
+    if gap is None and len(held.devices) != pod.gpus:
+        gap = Reason.DEVICE_MISMATCH if held.devices else Reason.NO_SERIES
+    return GpuPod(record=pod, devices=tuple(held.devices), gap=gap)
+
+
+class _Finder:
+    """Looks a device's labels up among the pods."""
+
+    def __init__(self, view: ClusterView, *, honor_labels: bool | None) -> None:
+        self._honor_labels = honor_labels
+        self._nodes = {node_key(name) for name in view.nodes}
+        self._sharing = {name for name, node in view.nodes.items() if node.sharing}
+        self._known = {pod.pod_name for pod in view.pods}
+        self.live = _by_name(pod for pod in view.pods if is_live(pod))
+
+    def shares(self, pod: PodRecord) -> bool:
+        """Whether the pod's node hands one GPU to several pods."""
+        return pod.node in self._sharing
+
+    def holders(self, found: DeviceEvidence) -> list[tuple[PodRecord, Reason | None]]:
+        """Return the live pods that a device's labels name, each with what speaks against it."""
+        claims = {claim for labels in found.owners if (claim := self._claim(labels)) is not None}
+        live: dict[PodName, PodRecord] = {}
+        strangers = 0
+        for name, uid in claims:
+            pod = self.live.get(name)
+            if pod is None or (uid and uid != pod.uid):
+                strangers += 1
+            else:
+                live[name] = pod
+        placed = [pod for pod in live.values() if not self._elsewhere(found.node, pod)]
+        doubt = None
+        if len(placed) > 1 or found.shared:
+            doubt = Reason.SHARED_DEVICE
+        elif strangers:
+            doubt = Reason.OWNER_CHANGED
+        answer: list[tuple[PodRecord, Reason | None]] = [(pod, doubt) for pod in placed]
+        answer.extend(
+            (pod, Reason.WRONG_NODE) for pod in live.values() if self._elsewhere(found.node, pod)
+        )
+        return answer
+
+    def _claim(self, labels: SeriesLabels) -> tuple[PodName, str] | None:
+        """Return which pod a label set says holds the device; None: the exporter's own name."""
+        exported, native = labels.exported, labels.native
+        if self._honor_labels is False:
+            native = None
+        elif self._honor_labels or (exported not in self._known and native in self._known):
+            exported = None
+        if exported is not None:
+            return exported, labels.pod_uid
+        if native is None or native not in self._known:
+            return None
+        return native, labels.pod_uid
+
+    def _elsewhere(self, node: str, pod: PodRecord) -> bool:
+        """Whether a series comes from another node of this cluster than the pod runs on.
+
+        A name that no node has (an exporter may tell its container's) proves nothing.
+        """
+        told = node_key(node)
+        return bool(told and pod.node and told in self._nodes and told != node_key(pod.node))
+
+
+def _by_name(pods: Iterable[PodRecord]) -> dict[PodName, PodRecord]:
+    """Return the newest incarnation under each name."""
+    found: dict[PodName, PodRecord] = {}
+    for pod in pods:
+        known = found.get(pod.pod_name)
+        if known is None or (pod.created_at, pod.uid) > (known.created_at, known.uid):
+            found[pod.pod_name] = pod
+    return found

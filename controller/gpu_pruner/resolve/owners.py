@@ -1,0 +1,114 @@
+"""From a pod to the object that owns it in the end.
+
+It answers which root a pod belongs to, and why that root could not be paused where the walk finds
+such a reason. It follows only the owner reference with ``controller: true``, by uid, group and
+kind; it never trusts a label. `assemble` calls it once per pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.verdict import Reason
+from gpu_pruner.model.workload import OwnerObject, OwnerRef, PodRecord, RootRef
+
+WATCHED: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("apps", "ReplicaSet"),
+        ("apps", "Deployment"),
+        ("apps", "StatefulSet"),
+        ("kubeflow.org", "Notebook"),
+    }
+)
+"""Group and kind of everything that `ClusterView.owners` can hold."""
+
+PAUSABLE: frozenset[tuple[str, str]] = frozenset(
+    {("apps", "Deployment"), ("apps", "StatefulSet"), ("kubeflow.org", "Notebook")}
+)
+"""Group and kind of the roots for which `act` has a lever of that kind's name."""
+
+_DAEMON_SET = ("apps", "DaemonSet")
+
+_FARTHEST = 10
+"""Owners above one pod; real chains have at most five."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where a walk ended."""
+
+    ref: RootRef
+    owner: OwnerObject | None = None
+    """The root object itself, where it can be read."""
+    obstacle: Reason | None = None
+    """Why the walk alone rules out a pause, or None."""
+
+
+def root_of(
+    pod: PodRecord, owners: Mapping[str, OwnerObject], missing_kinds: frozenset[str]
+) -> Root:
+    """Walk from a pod to its root.
+
+    Args:
+        pod: any pod.
+        owners: by uid, as in `ClusterView`.
+        missing_kinds: watched kinds whose API is absent or forbidden here.
+
+    Returns:
+        The topmost object that the walk reaches. An owner of a kind that we do not watch is the
+        root, with an obstacle: its operator would put back what we change below it.
+    """
+    if pod.owner is None:
+        return Root(_ref("", "Pod", pod.namespace, pod.name, pod.uid), obstacle=Reason.BARE_POD)
+    at, seen = pod.owner, {pod.uid}
+    while True:
+        here = _ref(at.group, at.kind, pod.namespace, at.name, at.uid)
+        found = owners.get(at.uid)
+        if found is None or not _is(found, at, pod.namespace):
+            return Root(here, obstacle=_unread(at, missing_kinds))
+        if found.owner is None:
+            return Root(found.root, owner=found)
+        if at.uid in seen or len(seen) > _FARTHEST:
+            return Root(found.root, owner=found, obstacle=Reason.UNKNOWN_OWNER)
+        seen.add(at.uid)
+        at = found.owner
+
+
+def _ref(group: str, kind: str, namespace: str, name: str, uid: str) -> RootRef:
+    return RootRef(kind=kind, namespace=namespace, name=name, group=group, uid=uid)
+
+
+def _is(found: OwnerObject, wanted: OwnerRef, namespace: str) -> bool:
+    """Whether an object is what the reference says: a uid alone can be claimed by anybody."""
+    root = found.root
+    return (root.group, root.kind, root.name, root.namespace) == (
+        wanted.group,
+        wanted.kind,
+        wanted.name,
+        namespace,
+    )
+
+
+def _unread(wanted: OwnerRef, missing_kinds: frozenset[str]) -> Reason:
+    """Why an owner is not among the ones that we hold."""
+    group_kind = (wanted.group, wanted.kind)
+    if group_kind == _DAEMON_SET:
+        return Reason.DAEMON_SET
+    if group_kind in WATCHED and wanted.kind not in missing_kinds:
+        return Reason.OWNER_MISSING
+    return Reason.UNKNOWN_OWNER
+
+
+def obstacle_of(root: Root, rules: Rules) -> Reason | None:
+    """Return why a root can never be paused, or None where it can."""
+    if root.obstacle is not None:
+        return root.obstacle
+    if (root.ref.group, root.ref.kind) not in PAUSABLE:
+        return Reason.NO_LEVER
+    if root.ref.kind not in rules.enabled_kinds:
+        return Reason.KIND_DISABLED
+    if root.owner is not None and root.owner.deletes_volumes:
+        return Reason.DELETES_VOLUMES
+    return None
