@@ -31,9 +31,9 @@ from gpu_pruner import errors
 from gpu_pruner.cli.commands import command_line
 from gpu_pruner.model import annotations
 from gpu_pruner.model.verdict import Reason
+from gpu_pruner.record import rows as plan_rows
+from gpu_pruner.record import statistics
 from gpu_pruner.record.metrics import METRICS
-from gpu_pruner.record.rows import BreakerRow, DeviceRow, PlanRow, WorkloadRow
-from gpu_pruner.record.statistics import Statistics, Summary
 from gpu_pruner.serve import handlers
 from gpu_pruner.settings.durations import format_duration
 from gpu_pruner.settings.schema import Duration, Settings
@@ -46,6 +46,19 @@ END = "<!-- end -->"
 PACKAGE = Path(errors.__file__).parent
 ROUTE = re.compile(r"(?P<path>`/[^`]*`)[:,.]? *(?P<about>.*)", re.DOTALL)
 """How the docstring of a route's handler begins."""
+
+ANSWERS: tuple[type[msgspec.Struct], ...] = (
+    plan_rows.PlanRow,
+    plan_rows.WorkloadRow,
+    plan_rows.DeviceRow,
+    plan_rows.BreakerRow,
+    statistics.Summary,
+    statistics.LifetimeScaleDowns,
+    statistics.Statistics,
+    statistics.WindowedScaleDowns,
+    statistics.IdleWorkloads,
+)
+"""What the routes answer, the whole before its parts."""
 
 Row: TypeAlias = tuple[str, ...]
 Schema: TypeAlias = dict[str, Any]  # YAML, as it comes
@@ -122,7 +135,7 @@ def settings() -> str:
                 sections.append((key, section))
             else:
                 rows.append((code(key), kind_of(field), default_of(field), field.description or ""))
-        about = f"### `{name}`\n\n{(model.__doc__ or '').strip()}\n\n" if name else ""
+        about = f"## `{name}`\n\n{(model.__doc__ or '').strip()}\n\n" if name else ""
         parts.append(about + table(("Key", "Type", "Default", "Meaning"), rows))
     return "\n\n".join(parts)
 
@@ -172,35 +185,37 @@ def default_of(field: FieldInfo) -> str:
 
 
 def commands() -> str:
-    """Return every command with its flags."""
-    return "\n\n".join(command_section(command_line, path="gpu-pruner"))
+    """Return a section for every command, and one table of all flags."""
+    every = [("", command_line), *command_line.commands.items()]
+    shown = [(name, one) for name, one in every if not one.hidden]
+    takers: dict[Row, list[str]] = {}
+    for name, command in shown:
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                takers.setdefault(flag_row(parameter), []).append(code(name) or "none")
+    rows = [(*flag, ", ".join(names)) for flag, names in takers.items()]
+    sections = [command_section(command, name) for name, command in shown]
+    head = ("Flag", "Meaning", "Commands")
+    return "\n\n".join(
+        [*sections, "## Flags", "*none* means: without a command.", table(head, rows)]
+    )
 
 
-def command_section(command: click.Command, *, path: str) -> Iterator[str]:
-    """Yield a command's section and those of the commands under it."""
-    context = click.Context(command, info_name=path)
-    usage = " ".join([path, *command.collect_usage_pieces(context)])
-    yield f"## `{path}`\n\n```\n{usage}\n```\n\n{prose(command.help or '')}"
-    flags = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    if flags:
-        yield table(("Flag", "Meaning"), [flag_row(one, context) for one in flags])
-    if isinstance(command, click.Group):
-        for name, child in sorted(command.commands.items()):
-            if not child.hidden:
-                yield from command_section(child, path=f"{path} {name}")
+def command_section(command: click.Command, name: str) -> str:
+    """Return how a command is called and what it does."""
+    path = f"gpu-pruner {name}".strip()
+    usage = " ".join([path, *command.collect_usage_pieces(click.Context(command))])
+    about = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    return f"## `{path}`\n\n```\n{usage}\n```\n\n{about}"
 
 
-def prose(help_text: str) -> str:
-    """Return a command's help as Markdown; click's mark against wrapping is dropped."""
-    return help_text.replace("\b\n", "").strip()
-
-
-def flag_row(option: click.Option, context: click.Context) -> Row:
+def flag_row(option: click.Option) -> Row:
     """Return one flag: how it is written, and what it means."""
     names = ", ".join(code(one) for one in [*option.opts, *option.secondary_opts])
-    value = "" if option.is_flag or option.count else f" {code(option.make_metavar(context))}"
+    takes_none = option.is_flag or option.count
+    metavar = "" if takes_none else option.make_metavar(click.Context(command_line))
     variable = f" Variable: {code(str(option.envvar))}." if option.envvar else ""
-    return names + value, (option.help or "") + variable
+    return f"{names} {code(metavar)}".strip(), (option.help or "") + variable
 
 
 def metrics() -> str:
@@ -236,20 +251,27 @@ def crd_rows(schema: Schema, *, under: str = "") -> list[Row]:
 
 def http() -> str:
     """Return the routes, and what the fields of their answers mean."""
-    classes = [one for _, one in inspect.getmembers(handlers, inspect.isclass)]
-    told = (ROUTE.match(inspect.getdoc(one) or "") for one in classes)
-    routes = sorted((one["path"], sentence(one["about"])) for one in told if one)
-    answers = (PlanRow, WorkloadRow, DeviceRow, BreakerRow, Summary, Statistics)
-    tables = [f"### {one.__name__}\n\n{inspect.getdoc(one)}\n\n{fields(one)}" for one in answers]
-    return "\n\n".join([table(("GET", "Answer"), routes), *tables])
+    routes: list[Row] = []
+    for _, handler in inspect.getmembers(handlers, inspect.isclass):
+        told = ROUTE.match(inspect.getdoc(handler) or "")
+        if told:
+            answer = inspect.getdoc(handler.get) or ""
+            routes.append((told["path"], f"{sentence(told['about'])} {answer}".strip()))
+    tables = [f"## {one.__name__}\n\n{inspect.getdoc(one)}\n\n{fields(one)}" for one in ANSWERS]
+    return "\n\n".join([table(("GET", "Answer"), sorted(routes)), *tables])
 
 
 def fields(struct: type[msgspec.Struct]) -> str:
     """Return the table of a struct's fields with the docstrings beneath them."""
     body = ast.parse(inspect.getsource(struct)).body[0]
     meant = dict(described(body.body)) if isinstance(body, ast.ClassDef) else {}
-    pairs = zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
-    return table(("Field", "Meaning"), [(code(sent), meant.get(name, "")) for name, sent in pairs])
+    rows = [
+        (code(sent), code(struct.__annotations__[name]), meant.get(name, ""))
+        for name, sent in zip(
+            struct.__struct_fields__, struct.__struct_encode_fields__, strict=True
+        )
+    ]
+    return table(("Field", "Type", "Meaning"), rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
