@@ -8,21 +8,23 @@ which shape the ``Accept`` header asks for. The rules of writing are in `writes`
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
 
-from gpu_pruner.model.units import Seconds
+from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.sim.exchange import Exchange
 from gpu_pruner.sim.failures import ApiFailure, bad_request, not_allowed
 from gpu_pruner.sim.faults import Faults
-from gpu_pruner.sim.listing import PARTIAL, Pages, encode_list, encode_object
+from gpu_pruner.sim.listing import PARTIAL, Pages, encode_list, encode_object, list_metadata
 from gpu_pruner.sim.patches import MERGE
 from gpu_pruner.sim.resources import ACCESS_REVIEWS, Catalogue, Resource
 from gpu_pruner.sim.routes import Query, Route, parse_query
 from gpu_pruner.sim.scaling import encode_scale, resize
 from gpu_pruner.sim.selectors import Matcher, field_matcher, label_matcher
 from gpu_pruner.sim.store import Item, Store
+from gpu_pruner.sim.tables import TABLE, encode_table
 from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text
 from gpu_pruner.sim.watching import Watch, WatchOptions
 from gpu_pruner.sim.writes import DeleteOptions, Target, Writer
@@ -38,6 +40,7 @@ class Api:
         *,
         writer: Writer,
         faults: Faults,
+        now: Callable[[], Timestamp],
         bookmark_seconds: Seconds,
     ) -> None:
         self.catalogue = catalogue
@@ -45,6 +48,7 @@ class Api:
         self._store = store
         self._writer = writer
         self._faults = faults
+        self._now = now
         self._bookmark_seconds = bookmark_seconds
 
     def serves(self, route: Route) -> bool:
@@ -93,8 +97,14 @@ class Api:
         if target.subresource == "scale":
             await exchange.answer(encode_scale(item), status=status)
         else:
-            partial = PARTIAL in exchange.header("Accept")
-            await exchange.answer(encode_object(item, partial=partial), status=status)
+            await exchange.answer(self._object(exchange, item), status=status)
+
+    def _object(self, exchange: Exchange, item: Item) -> bytes:
+        accept = exchange.header("Accept")
+        if TABLE in accept:
+            metadata: JsonObject = {"resourceVersion": str(item.version)}
+            return encode_table(item.resource, [item], metadata=metadata, now=self._now())
+        return encode_object(item, partial=PARTIAL in accept)
 
     async def _list(self, exchange: Exchange, target: Target, query: Query) -> None:
         if target.resource.create_only:
@@ -106,8 +116,14 @@ class Api:
             page = self.pages.first(
                 target.resource, target.namespace, matcher=matcher, limit=query.limit
             )
-        partial = PARTIAL in exchange.header("Accept")
-        await exchange.answer(encode_list(target.resource, page, partial=partial))
+        accept = exchange.header("Accept")
+        if TABLE in accept:
+            body = encode_table(
+                target.resource, page.items, metadata=list_metadata(page), now=self._now()
+            )
+        else:
+            body = encode_list(target.resource, page, partial=PARTIAL in accept)
+        await exchange.answer(body)
 
     async def _watch(self, exchange: Exchange, target: Target, query: Query, user: str) -> None:
         options = WatchOptions(
@@ -116,7 +132,7 @@ class Api:
             version=query.resource_version,
             bookmarks=query.bookmarks,
             initial_events=query.send_initial_events,
-            partial=PARTIAL in exchange.header("Accept"),
+            encode=lambda item: self._object(exchange, item),
             timeout_seconds=query.timeout_seconds,
             bookmark_seconds=self._bookmark_seconds,
         )

@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from gpu_pruner.model.clock import Clock
-from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
 from gpu_pruner.sim.api import Api
 from gpu_pruner.sim.controllers.loop import ControlLoop
 from gpu_pruner.sim.controllers.toolbox import Toolbox
@@ -29,11 +29,11 @@ from gpu_pruner.sim.kubelet import Kubelet, Pace
 from gpu_pruner.sim.meter import Meter
 from gpu_pruner.sim.moments import Moments
 from gpu_pruner.sim.occupancy import Occupancy
-from gpu_pruner.sim.resources import BUILT_IN, CRDS, NOTEBOOKS, PODS, Catalogue
-from gpu_pruner.sim.seeding import Seeder
+from gpu_pruner.sim.resources import BUILT_IN, CRDS, NODES, NOTEBOOKS, PODS, Catalogue
+from gpu_pruner.sim.seeding import Seeder, node_condition
 from gpu_pruner.sim.serving import Server
 from gpu_pruner.sim.store import Item, Store
-from gpu_pruner.sim.tree import JsonObject, mapping
+from gpu_pruner.sim.tree import JsonObject, mapping, with_value
 from gpu_pruner.sim.world import World, within
 from gpu_pruner.sim.writes import Target, Writer
 
@@ -99,6 +99,7 @@ class SimulatedCluster:
             self._catalogue,
             writer=self._writer,
             faults=self.faults,
+            now=self._moments.now,
             bookmark_seconds=tuning.bookmark_seconds,
         )
         self._server = Server(
@@ -196,6 +197,15 @@ class SimulatedCluster:
     def gpus_allocated(self) -> int:
         """Return how many GPUs (and MIG slices) pods hold now."""
         return self._occupancy.allocated
+
+    def set_node_ready(self, node: str, *, ready: bool) -> None:
+        """Make a node Ready, or lose contact with it: its pods stay, new ones go elsewhere."""
+        item = self._store.get(NODES, "", node)
+        if item is None:
+            raise KeyError(node)
+        moment = rfc3339(self._moments.now())
+        conditions = [node_condition(ready=ready, at=moment)]
+        self._store.put(NODES, with_value(item.body, ("status", "conditions"), conditions))
 
     def kill_exporter(self, node: str) -> Fault:
         """Make a node's exporter refuse connections until the returned fault is removed."""

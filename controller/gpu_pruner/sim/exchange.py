@@ -7,7 +7,7 @@ middle of a line. The ``Date`` header carries simulated time. Called by `serving
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -37,6 +37,8 @@ class Exchange:
         """Set when the client has gone."""
         self.status = 0
         """What was answered; 0 as long as nothing was."""
+        self.on_head: Callable[[], None] | None = None
+        """Called when the head of the answer is about to be sent."""
         self._request = request
         self._date = date
         connection = request.connection
@@ -101,6 +103,8 @@ class Exchange:
         self, status: int, content_type: str, extra: Mapping[str, str], chunk: bytes
     ) -> None:
         self.status = int(status)
+        if self.on_head is not None:
+            self.on_head()
         if self.closed.is_set():
             return
         headers = HTTPHeaders({"Content-Type": content_type, "Date": format_timestamp(self._date)})

@@ -167,6 +167,11 @@ def escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
+def families_of(device: Device) -> tuple[Family, ...]:
+    """Return the metrics that a device has: a MIG slice has no utilisation of its own."""
+    return tuple(one for one in FAMILIES if one.on_slices or not device.mig_instance)
+
+
 def exposition(meter: Meter, occupancy: Occupancy, node: str, moment: Timestamp) -> str:
     """Return what a scrape of a node's exporter answers at a moment."""
     seen = list(rows(meter, occupancy, node, moment))
@@ -175,7 +180,7 @@ def exposition(meter: Meter, occupancy: Occupancy, node: str, moment: Timestamp)
         samples = [
             line(family.name, row.device_labels + row.pod_labels, family.value(row.reading))
             for row in seen
-            if family.on_slices or not row.device.mig_instance
+            if family in families_of(row.device)
         ]
         if samples:
             lines.append(f"# HELP {family.name} {family.help}")

@@ -55,6 +55,8 @@ class Fault:
     """How many requests it strikes; None: all, until removed."""
     struck: int = field(default=0, init=False)
     """How many requests it has struck."""
+    lifted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set when the fault is removed; a stalled request waits for it."""
 
     def matches(self, method: str, path: str, user: str) -> bool:
         """Tell whether a request is one that this fault is meant for."""
@@ -79,7 +81,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
-        self._lifted = asyncio.Event()
+        self._spent: list[Fault] = []
 
     def add(self, fault: Fault) -> Fault:
         """Put a fault into force, and return it."""
@@ -88,14 +90,14 @@ class Faults:
 
     def remove(self, fault: Fault) -> None:
         """Lift a fault; nothing happens if it is not in force."""
-        if fault in self._faults:
-            self._faults.remove(fault)
-        self._lifted.set()
-        self._lifted = asyncio.Event()
+        for faults in (self._faults, self._spent):
+            if fault in faults:
+                faults.remove(fault)
+        fault.lifted.set()
 
     def clear(self) -> None:
         """Lift all faults."""
-        for fault in tuple(self._faults):
+        for fault in (*self._faults, *self._spent):
             self.remove(fault)
 
     def strike(self, method: str, path: str, user: str) -> Fault | None:
@@ -105,16 +107,12 @@ class Faults:
                 fault.struck += 1
                 if fault.times is not None and fault.struck >= fault.times:
                     self._faults.remove(fault)
+                    self._spent.append(fault)
                 return fault
         return None
 
-    def is_stalled(self, method: str, path: str, user: str) -> bool:
-        """Tell whether a stall holds back what is sent on this path. Does not count as a strike."""
-        return any(
-            one.trouble is Trouble.STALL and one.matches(method, path, user) for one in self._faults
-        )
-
     async def until_lifted(self, method: str, path: str, user: str) -> None:
-        """Wait until no stall holds this path any more."""
-        while self.is_stalled(method, path, user):
-            await self._lifted.wait()
+        """Wait until no stall holds back what is sent on this path. Does not count as a strike."""
+        for fault in tuple(self._faults):
+            if fault.trouble is Trouble.STALL and fault.matches(method, path, user):
+                await fault.lifted.wait()

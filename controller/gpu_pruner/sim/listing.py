@@ -80,11 +80,17 @@ class Pages:
         return Page(whole.items[offset:end], whole.version, f"{name}.{end}", remaining)
 
 
-def encode_list(resource: Resource, page: Page, *, partial: bool) -> bytes:
-    """Write a page as the body of an answer."""
+def list_metadata(page: Page) -> JsonObject:
+    """Return the metadata of a list: its version and how to go on."""
     metadata: JsonObject = {"resourceVersion": str(page.version)}
     if page.token:
         metadata |= {"continue": page.token, "remainingItemCount": page.remaining}
+    return metadata
+
+
+def encode_list(resource: Resource, page: Page, *, partial: bool) -> bytes:
+    """Write a page as the body of an answer."""
+    metadata = list_metadata(page)
     kind = "PartialObjectMetadataList" if partial else f"{resource.kind}List"
     api_version = "meta.k8s.io/v1" if partial else resource.api_version
     head = msgspec.json.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})

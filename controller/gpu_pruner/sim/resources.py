@@ -60,15 +60,16 @@ class Resource:
         return (self.group, self.plural)
 
 
-def _core(plural: str, kind: str, *, namespaced: bool = True, has_status: bool = False) -> Resource:
+def _core(plural: str, kind: str, short: str, *, has_status: bool = False) -> Resource:
     return Resource(
         group="",
         version="v1",
         plural=plural,
         kind=kind,
-        namespaced=namespaced,
+        namespaced=kind not in {"Node", "Namespace"},
         has_status=has_status,
         singular=kind.lower(),
+        short_names=(short,),
     )
 
 
@@ -84,10 +85,10 @@ def _apps(plural: str, kind: str, *, has_scale: bool, short: str) -> Resource:
     )
 
 
-PODS = _core("pods", "Pod", has_status=True)
-NODES = _core("nodes", "Node", namespaced=False, has_status=True)
-NAMESPACES = _core("namespaces", "Namespace", namespaced=False, has_status=True)
-EVENTS = _core("events", "Event")
+PODS = _core("pods", "Pod", "po", has_status=True)
+NODES = _core("nodes", "Node", "no", has_status=True)
+NAMESPACES = _core("namespaces", "Namespace", "ns", has_status=True)
+EVENTS = _core("events", "Event", "ev")
 DEPLOYMENTS = _apps("deployments", "Deployment", has_scale=True, short="deploy")
 REPLICASETS = _apps("replicasets", "ReplicaSet", has_scale=True, short="rs")
 STATEFULSETS = _apps("statefulsets", "StatefulSet", has_scale=True, short="sts")
@@ -126,9 +127,9 @@ BUILT_IN = (
     NODES,
     NAMESPACES,
     EVENTS,
-    _core("configmaps", "ConfigMap"),
-    _core("services", "Service", has_status=True),
-    _core("serviceaccounts", "ServiceAccount"),
+    _core("configmaps", "ConfigMap", "cm"),
+    _core("services", "Service", "svc", has_status=True),
+    _core("serviceaccounts", "ServiceAccount", "sa"),
     DEPLOYMENTS,
     REPLICASETS,
     STATEFULSETS,

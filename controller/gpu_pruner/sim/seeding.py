@@ -78,13 +78,7 @@ class Seeder:
         room = {"cpu": "96", "memory": "1056763348Ki", "pods": "110"}
         room |= {name: str(count) for name, count in resources.items()}
         moment = rfc3339(self._moments.now())
-        ready: JsonObject = {
-            "type": "Ready",
-            "status": "True" if node.ready else "Unknown",
-            "reason": "KubeletReady" if node.ready else "NodeStatusUnknown",
-            "lastTransitionTime": moment,
-            "lastHeartbeatTime": moment,
-        }
+        ready = node_condition(ready=node.ready, at=moment)
         metadata: JsonObject = {"name": node.name, "labels": labels | node.labels}
         status: JsonObject = {"capacity": room, "allocatable": room, "conditions": [ready]}
         self._put(NODES, metadata, {"spec": {}, "status": status})
@@ -100,6 +94,17 @@ class Seeder:
         resource = self._catalogue.of_kind(workload.kind)
         if resource is not None:
             self._writer.create(Target(resource, workload.namespace), manifest_of(workload))
+
+
+def node_condition(*, ready: bool, at: str) -> JsonObject:
+    """Return the Ready condition of a node; Unknown is what a lost node shows."""
+    return {
+        "type": "Ready",
+        "status": "True" if ready else "Unknown",
+        "reason": "KubeletReady" if ready else "NodeStatusUnknown",
+        "lastTransitionTime": at,
+        "lastHeartbeatTime": at,
+    }
 
 
 def manifest_of(workload: Workload) -> JsonObject:

@@ -85,16 +85,13 @@ class Server:
         user = self._users.get(exchange.header("Authorization").removeprefix("Bearer "), "")
         fault = self._faults.strike(exchange.method, exchange.path, user)
         route = parse_route(exchange.path)
-        is_watch = route is not None and exchange.argument("watch").lower() in {"true", "1"}
-        if is_watch:
-            exchange.status = HTTPStatus.OK
-            self._note(exchange, user, route)
-        if not await self._misbehave(exchange, user, fault):
-            try:
+        exchange.on_head = lambda: self._note(exchange, user, route)
+        try:
+            if fault is None or not await _misbehave(exchange, fault):
                 await self._answer(exchange, user, route)
-            except ApiFailure as failure:
-                await _refuse(exchange, failure)
-        if not is_watch:
+        except ApiFailure as failure:
+            await _refuse(exchange, failure)
+        if not exchange.status:
             self._note(exchange, user, route)
 
     async def _answer(self, exchange: Exchange, user: str, route: Route | None) -> None:
@@ -124,33 +121,6 @@ class Server:
         else:
             await exchange.answer(text.encode(), content_type=CONTENT_TYPE)
 
-    async def _misbehave(self, exchange: Exchange, user: str, fault: Fault | None) -> bool:
-        """Let a fault strike; tell whether the request is thereby done with."""
-        if fault is None:
-            return False
-        if fault.latency_seconds:
-            await _unless_closed(exchange, asyncio.sleep(fault.latency_seconds))
-        match fault.trouble:
-            case Trouble.LATE:
-                return exchange.closed.is_set()
-            case Trouble.STATUS:
-                await _refuse(exchange, fault.failure())
-            case Trouble.HTML:
-                await exchange.answer(_LOGIN_PAGE, content_type="text/html; charset=utf-8")
-            case Trouble.GARBAGE:
-                await exchange.answer(b"\x00\xff not JSON\n")
-            case Trouble.CUT:
-                await exchange.begin_stream()
-                await exchange.write(b'{"kind":"Po')
-                exchange.abort()
-            case Trouble.REFUSED:
-                exchange.abort()
-            case Trouble.STALL:
-                lifted = self._faults.until_lifted(exchange.method, exchange.path, user)
-                await _unless_closed(exchange, lifted)
-                return exchange.closed.is_set()
-        return True
-
     def _note(self, exchange: Exchange, user: str, route: Route | None) -> None:
         if exchange.path.startswith(_EXPORTERS):
             return
@@ -178,6 +148,31 @@ class Server:
         )
 
 
+async def _misbehave(exchange: Exchange, fault: Fault) -> bool:
+    """Let a fault strike; tell whether the request is thereby done with."""
+    if fault.latency_seconds:
+        await _unless_closed(exchange, asyncio.sleep(fault.latency_seconds))
+    match fault.trouble:
+        case Trouble.LATE:
+            return exchange.closed.is_set()
+        case Trouble.STATUS:
+            raise fault.failure()
+        case Trouble.HTML:
+            await exchange.answer(_LOGIN_PAGE, content_type="text/html; charset=utf-8")
+        case Trouble.GARBAGE:
+            await exchange.answer(b"\x00\xff not JSON\n")
+        case Trouble.CUT:
+            await exchange.begin_stream()
+            await exchange.write(b'{"kind":"Po')
+            exchange.abort()
+        case Trouble.REFUSED:
+            exchange.abort()
+        case Trouble.STALL:
+            await _unless_closed(exchange, fault.lifted.wait())
+            return exchange.closed.is_set()
+    return True
+
+
 async def _refuse(exchange: Exchange, failure: ApiFailure) -> None:
     after = failure.retry_after_seconds
     headers = {} if after is None else {"Retry-After": str(after)}
@@ -187,7 +182,7 @@ async def _refuse(exchange: Exchange, failure: ApiFailure) -> None:
     await exchange.answer(body, status=failure.code, headers=headers)
 
 
-async def _unless_closed(exchange: Exchange, waiting: Coroutine[object, object, None]) -> None:
+async def _unless_closed(exchange: Exchange, waiting: Coroutine[object, object, object]) -> None:
     """Wait for something, but no longer than the client does."""
     tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(exchange.closed.wait())]
     try:

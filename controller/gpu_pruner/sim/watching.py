@@ -10,14 +10,13 @@ part of the connection, not of the simulated world. Called by `serving`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.sim.failures import ApiFailure, bad_request
-from gpu_pruner.sim.listing import encode_object
 from gpu_pruner.sim.resources import Resource
 from gpu_pruner.sim.selectors import Matcher
 from gpu_pruner.sim.store import Change, ChangeType, Item, Store
@@ -36,7 +35,8 @@ class WatchOptions:
     """resourceVersion; empty or ``0``: begin with the current state."""
     bookmarks: bool
     initial_events: bool
-    partial: bool
+    encode: Callable[[Item], bytes]
+    """Writes an object in the shape that the client accepts."""
     timeout_seconds: Seconds | None
     bookmark_seconds: Seconds
 
@@ -115,16 +115,16 @@ class Watch:
             yield self._of_item(ChangeType.DELETED, item)
 
     def _of_item(self, kind: ChangeType, item: Item) -> bytes:
-        return _event(kind.value, encode_object(item, partial=self._options.partial))
+        return _event(kind.value, self._options.encode(item))
 
     def _bookmark(self, *, initial_events_end: bool = False) -> bytes:
         version = max(self._version, self._store.version) if self._queue.empty() else self._version
         metadata: JsonObject = {"resourceVersion": str(version)}
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        kind = "PartialObjectMetadata" if self._options.partial else self._resource.kind
-        api = "meta.k8s.io/v1" if self._options.partial else self._resource.api_version
-        body: JsonObject = {"kind": kind, "apiVersion": api, "metadata": metadata}
+        resource = self._resource
+        body: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version}
+        body["metadata"] = metadata
         return _event("BOOKMARK", msgspec.json.encode(body))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu_pruner.model.units import Timestamp, rfc3339
+from gpu_pruner.sim.defaults import defaulted
 from gpu_pruner.sim.failures import already_exists, bad_request, conflict, invalid, not_found
 from gpu_pruner.sim.identity import Identities
 from gpu_pruner.sim.patches import patched
@@ -88,7 +89,7 @@ class Writer:
             fresh["namespace"] = target.namespace
         if "spec" in body and resource is not PODS:
             fresh["generation"] = 1
-        wanted = with_value(body, ("metadata",), fresh)
+        wanted = with_value(defaulted(resource, body), ("metadata",), fresh)
         if resource.has_status:
             wanted = without(wanted, ("status",))
         if resource in (PODS, NAMESPACES):

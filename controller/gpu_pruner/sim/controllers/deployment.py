@@ -1,7 +1,8 @@
 """Deployment → ReplicaSet → Pod.
 
 Imitates the deployment and replicaset controllers: a ReplicaSet per template, named after its
-hash; the old one is emptied once the new one is Ready; ``status.replicas`` counts live pods only,
+hash; the old one is emptied once the new one is Ready; a Deployment's annotations are copied onto
+its ReplicaSet, where they stay; ``status.replicas`` counts live pods only,
 so it is 0 while the last pods still terminate. Zero counters are absent from a Deployment's status.
 """
 
@@ -36,6 +37,7 @@ def reconcile_deployment(tools: Toolbox, item: Item) -> None:
         current = tools.create(item, REPLICASETS, _replica_set(item, wanted_hash, desired))
         sets.append(current)
     tools.scale(current, desired)
+    tools.annotate(current, _copied_annotations(item))
     ready = number(current.body, "status", "readyReplicas")
     for old in sets:
         if old is not current and ready >= desired:
@@ -47,6 +49,14 @@ def _hash_of(replica_set: Item) -> str:
     return texts(replica_set.body, "metadata", "labels").get(_HASH, "")
 
 
+def _copied_annotations(item: Item) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in texts(item.body, "metadata", "annotations").items()
+        if not key.startswith("kubectl.kubernetes.io/")
+    }
+
+
 def _replica_set(item: Item, template_hash: str, replicas: int) -> JsonObject:
     metadata, spec = template_of(item)
     labels = texts(metadata, "labels") | {_HASH: template_hash}
@@ -54,8 +64,7 @@ def _replica_set(item: Item, template_hash: str, replicas: int) -> JsonObject:
         "metadata": {
             "name": f"{item.name}-{template_hash}",
             "labels": labels,
-            "annotations": texts(item.body, "metadata", "annotations")
-            | {"deployment.kubernetes.io/desired-replicas": str(replicas)},
+            "annotations": _copied_annotations(item),
         },
         "spec": {
             "replicas": replicas,

@@ -1,11 +1,13 @@
 """StatefulSet → Pod, in order.
 
 Imitates the statefulset controller with OrderedReady: pod n+1 is made when pod n is Ready, the
-highest ordinal goes first and one at a time, a name is used again only when its pod is gone, and
-``status.replicas`` counts terminating pods too.
+highest ordinal goes first and one at a time, a name is used again only when its pod is gone, pods
+of an older template are replaced one at a time, and ``status.replicas`` counts terminating pods too.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from gpu_pruner.sim.controllers.toolbox import (
     Toolbox,
@@ -15,33 +17,42 @@ from gpu_pruner.sim.controllers.toolbox import (
     is_terminating,
     template_of,
 )
+from gpu_pruner.sim.identity import word_of
 from gpu_pruner.sim.resources import PODS
 from gpu_pruner.sim.store import Item
-from gpu_pruner.sim.tree import JsonObject, child, number, texts
+from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text, texts, with_value
 
 INDEX_LABEL = "apps.kubernetes.io/pod-index"
+_REVISION_LABEL = "controller-revision-hash"
 
 
 def reconcile_stateful_set(tools: Toolbox, item: Item) -> None:
     """Take one step towards the size that a StatefulSet asks for, and report."""
     desired = number(item.body, "spec", "replicas", default=1)
+    revision = _revision(item)
     pods = {ordinal_of(one): one for one in tools.children(item, PODS)}
     in_parallel = child(item.body, "spec", "podManagementPolicy") == "Parallel"
     for ordinal in range(desired):
         pod = pods.get(ordinal)
         if pod is None:
-            pods[ordinal] = pod = tools.create(item, PODS, _pod(item, ordinal))
+            pods[ordinal] = pod = tools.create(item, PODS, _pod(item, ordinal, revision))
         if not in_parallel and (is_terminating(pod) or not is_ready(pod)):
             break
     else:
-        _shrink(tools, pods, desired)
-    _report(tools, item, list(pods.values()))
+        _delete_one(tools, pods, desired=desired, revision=revision)
+    _report(tools, item, list(pods.values()), revision=revision)
 
 
-def _shrink(tools: Toolbox, pods: dict[int, Item], desired: int) -> None:
-    surplus = sorted((one for one in pods if one >= desired), reverse=True)
-    if surplus and not is_terminating(pods[surplus[0]]):
-        tools.delete(pods[surplus[0]])
+def _delete_one(tools: Toolbox, pods: dict[int, Item], *, desired: int, revision: str) -> None:
+    """Delete the highest pod that is too many, else the highest of an older template."""
+    if any(map(is_terminating, pods.values())):
+        return
+    surplus = [one for one in pods if one >= desired]
+    outdated = [one for one, pod in pods.items() if _revision_of(pod) != revision]
+    for ordinals in (surplus, outdated):
+        if ordinals:
+            tools.delete(pods[max(ordinals)])
+            return
 
 
 def ordinal_of(pod: Item) -> int:
@@ -50,30 +61,42 @@ def ordinal_of(pod: Item) -> int:
     return int(tail) if tail.isdecimal() else -1
 
 
-def _pod(item: Item, ordinal: int) -> JsonObject:
+def _revision(item: Item) -> str:
+    template = msgspec.json.encode(mapping(item.body, "spec", "template"), order="sorted")
+    return f"{item.name}-{word_of(10, template.decode())}"
+
+
+def _revision_of(pod: Item) -> str:
+    return texts(pod.body, "metadata", "labels").get(_REVISION_LABEL, "")
+
+
+def _pod(item: Item, ordinal: int, revision: str) -> JsonObject:
     metadata, spec = template_of(item)
     name = f"{item.name}-{ordinal}"
     labels = texts(metadata, "labels") | {
         "statefulset.kubernetes.io/pod-name": name,
         INDEX_LABEL: str(ordinal),
+        _REVISION_LABEL: revision,
     }
     return {
         "metadata": metadata | {"name": name, "labels": labels},
-        "spec": spec | {"hostname": name},
+        "spec": with_value(spec, ("hostname",), name),
     }
 
 
-def _report(tools: Toolbox, item: Item, pods: list[Item]) -> None:
+def _report(tools: Toolbox, item: Item, pods: list[Item], *, revision: str) -> None:
     ready = sum(is_ready(one) and not is_terminating(one) for one in pods)
-    revision = f"{item.name}-1"
+    updated = sum(_revision_of(one) == revision for one in pods)
+    is_complete = updated == len(pods)
+    previous = text(item.body, "status", "currentRevision") or revision
     status: JsonObject = {
         "observedGeneration": generation(item),
         "replicas": len(pods),
         "availableReplicas": ready,
-        "currentRevision": revision,
+        "currentRevision": revision if is_complete else previous,
         "updateRevision": revision,
         "collisionCount": 0,
     }
-    current = len(pods)
-    status |= counts(readyReplicas=ready, currentReplicas=current, updatedReplicas=current)
+    current = len(pods) if is_complete else len(pods) - updated
+    status |= counts(readyReplicas=ready, currentReplicas=current, updatedReplicas=updated)
     tools.report(item, status)

@@ -12,7 +12,7 @@ from gpu_pruner.model.units import rfc3339
 from gpu_pruner.sim.moments import Moments
 from gpu_pruner.sim.resources import PODS, Catalogue, Resource
 from gpu_pruner.sim.store import Item, Store
-from gpu_pruner.sim.tree import JsonObject, child, elements, number, text, with_value
+from gpu_pruner.sim.tree import JsonObject, child, elements, number, text, texts, with_value
 from gpu_pruner.sim.writes import DeleteOptions, Target, Writer
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
@@ -76,6 +76,15 @@ class Toolbox:
             target = Target(item.resource, item.namespace, item.name)
             patch: JsonObject = {"spec": {"replicas": replicas}}
             self._writer.patch(target, patch, "application/merge-patch+json")
+
+    def annotate(self, item: Item, annotations: dict[str, str]) -> None:
+        """Add annotations to a child; what it has beside them stays."""
+        newest = self.store.get(*_address(item))
+        if newest is not None:
+            path = ("metadata", "annotations")
+            merged = texts(newest.body, *path) | annotations
+            if merged != texts(newest.body, *path):
+                self.store.put(item.resource, with_value(newest.body, path, merged))
 
     def report(self, item: Item, status: Mapping[str, object]) -> None:
         """Write the status of an object if it says something new."""
