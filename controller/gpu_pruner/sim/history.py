@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gpu_pruner.model.units import Seconds, Timestamp
-from gpu_pruner.sim.exporter import FAMILIES, Family, line, rows
+from gpu_pruner.sim.exporter import FAMILIES, families_of, line, rows
 from gpu_pruner.sim.meter import Meter
 from gpu_pruner.sim.occupancy import Occupancy
 from gpu_pruner.sim.world import World, within
+
+_Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 TARGET_LABELS: Mapping[str, str] = {
     "job": "dcgm-exporter",
@@ -45,40 +48,36 @@ def openmetrics_history(
     world: World, occupancy: Occupancy, meter: Meter, scraping: Scraping
 ) -> Iterator[str]:
     """Write the stored samples, line by line, ready to be joined and fed to promtool."""
-    for family in FAMILIES:
-        yield f"# TYPE {family.name} unknown\n"
-        for node in world.nodes:
-            gaps = node.exporter_gaps
-            series = _series(family, node.name, gaps=gaps, source=(meter, occupancy), how=scraping)
-            for samples in series.values():
-                yield from samples
+    series: dict[str, dict[_Labels, list[str]]] = {
+        family.name: defaultdict(list) for family in FAMILIES
+    }
+    for node in world.nodes:
+        target = _target(scraping, node.name)
+        for moment in _moments(scraping):
+            if within(node.exporter_gaps, meter.minute(moment)):
+                continue
+            for row in rows(meter, occupancy, node.name, moment):
+                exported = dict(row.device_labels + row.pod_labels)
+                labels = stored_labels(exported, target, honor_labels=scraping.honor_labels)
+                for family in families_of(row.device):
+                    sample = f"{family.value(row.reading)} {moment:.3f}"
+                    series[family.name][labels].append(sample)
+    for name, by_labels in series.items():
+        yield f"# TYPE {name} unknown\n"
+        for labels, samples in by_labels.items():
+            head = line(name, labels, "")
+            yield from (f"{head}{sample}\n" for sample in samples)
     yield "# EOF\n"
 
 
-def _series(
-    family: Family,
-    node: str,
-    *,
-    gaps: tuple[tuple[float, float], ...],
-    source: tuple[Meter, Occupancy],
-    how: Scraping,
-) -> Mapping[tuple[tuple[str, str], ...], list[str]]:
-    meter, occupancy = source
-    template = TARGET_LABELS if how.target_labels is None else how.target_labels
-    target = {key: value.format(node=node) for key, value in template.items()}
-    series: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    count = int((how.end - how.start) // how.interval_seconds) + 1
-    for number in range(count):
-        moment = how.start + number * how.interval_seconds
-        if within(gaps, meter.minute(moment)):
-            continue
-        for row in rows(meter, occupancy, node, moment):
-            if family.on_slices or not row.device.mig_instance:
-                exported = dict(row.device_labels + row.pod_labels)
-                labels = stored_labels(exported, target, honor_labels=how.honor_labels)
-                sample = line(family.name, labels, family.value(row.reading))
-                series[labels].append(f"{sample} {moment:.3f}\n")
-    return series
+def _moments(scraping: Scraping) -> Iterator[Timestamp]:
+    count = int((scraping.end - scraping.start) // scraping.interval_seconds) + 1
+    return (scraping.start + number * scraping.interval_seconds for number in range(count))
+
+
+def _target(scraping: Scraping, node: str) -> Mapping[str, str]:
+    template = TARGET_LABELS if scraping.target_labels is None else scraping.target_labels
+    return {key: value.format(node=node) for key, value in template.items()}
 
 
 def stored_labels(
