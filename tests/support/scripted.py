@@ -115,7 +115,9 @@ class ScriptedServer:
             handler.close_connection = True
             return
         content = answer.body.encode() if isinstance(answer.body, str) else answer.body
-        handler.send_response(answer.status)
+        handler.send_response_only(answer.status)
+        if "Date" not in answer.headers:
+            handler.send_header("Date", handler.date_time_string())
         for name, value in answer.headers.items():
             handler.send_header(name, value)
         handler.send_header("Content-Length", str(len(content) + (100 if answer.cut else 0)))

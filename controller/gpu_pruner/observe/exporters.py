@@ -117,7 +117,7 @@ class Fetcher:
             case HTTPTimeoutError():
                 return f"no answer within {self._timeout:g} s"
             case HTTPStreamClosedError():
-                return "broke off"
+                return f"broke off, or sent more than {LARGEST_PAGE >> 20} MiB"
             case HTTPClientError():
                 return f"HTTP {error.code} instead of a page of metrics"
             case ConnectionRefusedError():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 import msgspec
@@ -181,7 +182,7 @@ def scrape_interval(series: Iterable[Series]) -> Seconds | None:
     gaps = [
         later[0] - earlier[0]
         for one in series
-        for earlier, later in zip(one.values, one.values[1:], strict=False)
+        for earlier, later in pairwise(one.values)
     ]
     return max(1.0, float(round(median(gaps)))) if gaps else None
 

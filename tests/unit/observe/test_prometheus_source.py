@@ -1,0 +1,252 @@
+"""Whatever a server does, the answer is complete tracks or an error that names server and fix."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+from support.manual_clock import NOON, ManualClock
+from support.prometheus import free_port
+from support.scripted import Answer, ScriptedServer
+
+from gpu_pruner.errors import IncompleteData, PrometheusError
+from gpu_pruner.model.signals import DeviceId, Period, Signal
+from gpu_pruner.observe import prometheus_transport
+from gpu_pruner.observe.prometheus import PrometheusSource
+from gpu_pruner.settings.schema import PrometheusSettings
+
+ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+QUERY, RANGE = "/api/v1/query", "/api/v1/query_range"
+WINDOW = Period.ending(NOON, length=2100.0, step_seconds=60.0)
+DATE = {"Date": formatdate(NOON, usegmt=True)}
+
+
+def success(*result: object, **more: object) -> str:
+    return json.dumps({"status": "success", "data": {"result": result}, **more})
+
+
+def one_device(**more: object) -> dict[str, Answer]:
+    """Return a server's answers: one device with engine activity, idle."""
+    probe = success({"metric": {"mode": ENGINE}, "value": [NOON, "1"]})
+    labels = {"UUID": "GPU-a", "exported_namespace": "team-a", "exported_pod": "notebook-1"}
+    values = [[NOON - 60, "0"], [NOON, "0.5"]]
+    return {
+        QUERY: Answer(probe, headers=DATE),
+        RANGE: Answer(success({"metric": labels, "values": values}, **more), headers=DATE),
+    }
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(one_device()) as running:
+        yield running
+
+
+@asynccontextmanager
+async def source_of(url: str, **more: object) -> AsyncIterator[PrometheusSource]:
+    settings = PrometheusSettings.model_validate({"url": url, "timeout_seconds": 5, **more})
+    source = PrometheusSource(settings, clock=ManualClock())
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+async def failure(url: str, **more: object) -> str:
+    """Return what a screen raises."""
+    async with source_of(url, **more) as source:
+        with pytest.raises(PrometheusError) as caught:
+            await source.screen(now=NOON, back_to=NOON)
+    return str(caught.value)
+
+
+async def test_a_screen_is_made_of_whole_steps(server: ScriptedServer) -> None:
+    async with source_of(server.url) as source:
+        screen = await source.screen(now=NOON + 59, back_to=NOON)
+    (track,) = screen.tracks
+    last = int(NOON / 60) - 1
+    assert screen.period == Period(last - 2, last, 60.0)
+    assert (track.device, track.signal) == (DeviceId("GPU-a"), Signal.ENGINE)
+    assert track.steps == ((last - 1, 0.0), (last, 0.5))
+
+
+async def test_queries_are_forms_with_whole_steps(server: ScriptedServer) -> None:
+    async with source_of(server.url) as source:
+        await source.screen(now=NOON + 59, back_to=NOON)
+    asked = server.seen[-1]
+    assert (asked.method, asked.path) == ("POST", RANGE)
+    assert asked.form["start"] == str(int(NOON) - 120)
+    assert asked.form["end"] == str(int(NOON))
+    assert asked.form["step"] == "60"
+    assert asked.form["partial_response"] == "false"
+
+
+async def test_verify_asks_in_batches(server: ScriptedServer) -> None:
+    async with source_of(server.url) as source:
+        await source.verify([DeviceId(f"GPU-{n:04}") for n in range(201)], WINDOW)
+    sizes = {one.form["query"].split("}")[0].count("GPU-") for one in server.seen}
+    assert sizes == {200, 1}
+
+
+async def test_the_probe_is_asked_again_only_after_ten_minutes(server: ScriptedServer) -> None:
+    async with source_of(server.url) as source:
+        source._interval = 30.0
+        for minute in (0, 1, 9, 10, 11):
+            await source.screen(now=NOON + minute * 60, back_to=NOON)
+    assert [one.path for one in server.seen].count(QUERY) == 2
+
+
+async def test_a_small_change_of_the_interval_does_not_renumber_steps() -> None:
+    async with source_of("http://prometheus:9090") as source:
+        for gap, expected in ((60.0, 60.0), (64.0, 60.0), (90.0, 90.0), (85.0, 90.0)):
+            source._measure([_samples(0.0, gap)])
+            assert source._interval == expected
+
+
+def _samples(*moments: float) -> prometheus_transport.replies.Series:
+    values = tuple((moment, "0") for moment in moments)
+    return prometheus_transport.replies.Series(values=values)
+
+
+@pytest.mark.parametrize(("ahead", "skew"), [(0, 0.0), (45, 45.0), (-45, -44.0)])
+async def test_clock_skew_is_measured(server: ScriptedServer, ahead: float, skew: float) -> None:
+    date = {"Date": formatdate(NOON + ahead, usegmt=True)}
+    server.answers = {
+        path: Answer(answer.body, headers=date) for path, answer in one_device().items()
+    }
+    async with source_of(server.url) as source:
+        screen = await source.screen(now=NOON, back_to=NOON)
+    assert screen.clock_skew_seconds == skew
+
+
+async def test_informational_notes_reach_the_operator(server: ScriptedServer) -> None:
+    server.answers = one_device(warnings=["PromQL info: hm"], infos=["PromQL info: ho"])
+    async with source_of(server.url) as source:
+        screen = await source.screen(now=NOON, back_to=NOON)
+    assert {"PromQL info: hm", "PromQL info: ho"} <= set(screen.notes)
+
+
+async def test_warnings_and_partial_answers_are_incomplete(server: ScriptedServer) -> None:
+    for spoiled in ({"warnings": ["store gone"]}, {"isPartial": True}):
+        server.answers = one_device(**spoiled)
+        async with source_of(server.url) as source:
+            with pytest.raises(IncompleteData):
+                await source.screen(now=NOON, back_to=NOON)
+            with pytest.raises(IncompleteData):
+                await source.verify([DeviceId("GPU-a")], WINDOW)
+
+
+async def test_refused() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    assert await failure(url) == (
+        f"Prometheus at {url} cannot be reached; check prometheus.url, and that it runs and may "
+        "be reached"
+    )
+
+
+async def test_unknown_host() -> None:
+    assert "host name does not resolve" in await failure("http://prometheus.invalid:9090")
+
+
+async def test_silent(server: ScriptedServer) -> None:
+    server.answers = {QUERY: Answer(hang=True)}
+    said = await failure(server.url, timeout_seconds=0.2)
+    assert "did not answer within 0.2 s" in said
+    assert len(server.seen) == 1, "a read timeout is not retried"
+
+
+async def test_broken_off(server: ScriptedServer) -> None:
+    server.answers = {QUERY: Answer(success(), cut=True)}
+    assert "broke off" in await failure(server.url)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 500])
+async def test_refusals(server: ScriptedServer, status: int) -> None:
+    server.answers = {QUERY: Answer("no", status)}
+    said = await failure(server.url)
+    assert f"HTTP {status}" in said
+    assert len(server.seen) == 1
+
+
+async def test_a_busy_gateway_is_tried_again(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus_transport.RETRY, "backoff_factor", 0)
+    server.answers = {QUERY: Answer("", 502)}
+    assert "behind a proxy that cannot reach it" in await failure(server.url)
+    assert len(server.seen) == 3
+
+
+async def test_html_instead_of_data(server: ScriptedServer) -> None:
+    server.answers = {QUERY: Answer("<html>Log in</html>", headers={"Content-Type": "text/html"})}
+    assert "HTML page" in await failure(server.url)
+
+
+async def test_redirects_are_not_followed(server: ScriptedServer) -> None:
+    headers = {"Location": "http://user:s3cret@login.example:80/?token=s3cret"}
+    server.answers = {QUERY: Answer("", 302, headers)}
+    said = await failure(server.url, token="s3cret")  # noqa: S106 - not a secret
+    assert "redirects to login.example (HTTP 302)" in said
+    assert "s3cret" not in said
+    assert len(server.seen) == 1
+
+
+async def test_an_empty_server_names_what_it_has_instead(server: ScriptedServer) -> None:
+    server.answers = {QUERY: success()}
+    assert "has no DCGM series at 2026-01-31T12:00:00Z; check" in await failure(server.url)
+    server.answers = {QUERY: success({"metric": {"__name__": "dcgm_gpu_utilization"}})}
+    assert "it has dcgm_gpu_utilization" in await failure(server.url)
+
+
+async def test_series_that_vanish_between_two_probes_are_an_error(server: ScriptedServer) -> None:
+    async with source_of(server.url) as source:
+        await source.screen(now=NOON, back_to=NOON)
+        server.answers = {**one_device(), RANGE: success()}
+        with pytest.raises(PrometheusError, match="no DCGM series"):
+            await source.screen(now=NOON, back_to=NOON)
+
+
+async def test_a_huge_answer_is_not_swallowed(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus_transport, "LARGEST_BODY", 1 << 20)
+    server.answers = {QUERY: "x" * ((1 << 20) + 1)}
+    assert "more than 1 MiB" in await failure(server.url)
+
+
+async def test_a_missing_ca_file_is_named(server: ScriptedServer, tmp_path: Path) -> None:
+    said = await failure(server.url.replace("http", "https"), ca_file=str(tmp_path / "missing.pem"))
+    assert "missing.pem" in said
+    assert "prometheus.ca_file" in said
+
+
+async def test_credentials_in_the_url_are_used_and_never_told(server: ScriptedServer) -> None:
+    server.answers = {QUERY: Answer("", 401)}
+    said = await failure(server.url.replace("http://", "http://user:s3cret@"))
+    assert server.seen[0].headers["Authorization"] == "Basic dXNlcjpzM2NyZXQ="
+    assert "s3cret" not in said
+    assert server.url in said
+
+
+async def test_extra_headers_are_sent(server: ScriptedServer) -> None:
+    async with source_of(server.url, headers={"X-Scope-OrgID": "team"}) as source:
+        await source.screen(now=NOON, back_to=NOON)
+    assert server.seen[0].headers["X-Scope-OrgID"] == "team"
+
+
+async def test_an_unusable_header_is_not_repeated(server: ScriptedServer) -> None:
+    said = await failure(server.url, headers={"X-Key": "s3cret\nInjected: yes"})
+    assert "s3cret" not in said
+    assert "InvalidHeader" in said
+
+
+async def test_after_close_nothing_more_is_asked(server: ScriptedServer) -> None:
+    async with source_of(server.url) as source:
+        source._closed = True
+        with pytest.raises(PrometheusError, match="stopping"):
+            await source.screen(now=NOON, back_to=NOON)
+    assert server.seen == []

@@ -1,0 +1,104 @@
+"""Queries say what they mean, and every cut of a question covers the whole of it once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_pruner.model.signals import Period
+from gpu_pruner.observe import labels
+from gpu_pruner.observe.profiles import BY_METRIC, FIELDS
+from gpu_pruner.observe.promql import (
+    MATCH_BATCH,
+    MOST_STEPS,
+    Slice,
+    flaws,
+    literal,
+    peaks,
+    slices_for,
+    slices_for_all,
+)
+
+UTIL = BY_METRIC["DCGM_FI_DEV_GPU_UTIL"]
+
+
+def test_peaks_are_maxima_over_every_identity_label() -> None:
+    query = peaks(UTIL, 'UUID!=""', 60)
+    assert query.endswith('(max_over_time(DCGM_FI_DEV_GPU_UTIL{UUID!=""}[60s]))')
+    assert query.startswith("max by (" + ", ".join(labels.IDENTITY) + ")")
+
+
+def test_flaws_are_values_that_no_maximum_shows() -> None:
+    series = 'DCGM_FI_DEV_GPU_UTIL{UUID!=""}[60s]'
+    assert (
+        f"((sum_over_time({series}) != sum_over_time({series})) or (min_over_time({series}) < 0))"
+        in flaws(UTIL, 'UUID!=""', 60)
+    )
+
+
+def test_metric_names_are_unique() -> None:
+    assert len(BY_METRIC) == len(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("GPU-1a2b", "GPU-1a2b"),
+        ("GPU-a.*", r"GPU-a\\.\\*"),
+        ('a"} or vector(1) #', r"a\\\"\\}\\ or\\ vector\\(1\\)\\ \\#"),
+        ("a\nb\\", r"ab\\\\"),
+    ],
+)
+def test_a_hostile_uuid_matches_only_itself(text: str, pattern: str) -> None:
+    assert literal(text) == pattern
+
+
+@given(first=st.integers(0, 1000), steps=st.integers(1, 40_000), devices=st.integers(0, 10**6))
+def test_slices_of_all_devices_cover_the_period_once(first: int, steps: int, devices: int) -> None:
+    period = Period(first, first + steps - 1, 60.0)
+    parts = list(slices_for_all(period, devices))
+    assert parts[0].period.first == period.first
+    assert parts[-1].period.last == period.last
+    assert all(later.period.first == earlier.period.last + 1 for earlier, later in pairwise(parts))
+    assert max(part.period.steps for part in parts) <= MOST_STEPS
+
+
+def test_some_devices_are_asked_for_in_bounded_batches() -> None:
+    uuids = tuple(f"GPU-{n}" for n in range(MATCH_BATCH * 2 + 1))
+    parts = list(slices_for(uuids, Period(0, 34, 60.0)))
+    assert [len(part.uuids or ()) for part in parts] == [MATCH_BATCH, MATCH_BATCH, 1]
+    assert parts[2].matcher == f'UUID=~"GPU-{MATCH_BATCH * 2}"'
+
+
+@given(steps=st.integers(1, 50), uuids=st.integers(1, 9))
+def test_splitting_covers_every_step_of_every_device_once(steps: int, uuids: int) -> None:
+    names = tuple(f"GPU-{n}" for n in range(uuids))
+    found = Counter[tuple[str, int]]()
+    waiting = [Slice(Period(1, steps, 60.0), names)]
+    while waiting:
+        part = waiting.pop()
+        smaller = part.split()
+        waiting += smaller
+        if not smaller:
+            assert part.uuids is not None
+            found.update(
+                (uuid, step)
+                for uuid in part.uuids
+                for step in range(part.period.first, part.period.last + 1)
+            )
+    assert found == {(uuid, step): 1 for uuid in names for step in range(1, steps + 1)}
+
+
+def test_all_devices_are_divided_by_their_first_digit_and_a_rest() -> None:
+    whole = Slice(Period(1, 3, 60.0))
+    shards = whole.split()
+    assert len(shards) == 17
+    assert shards[10].matcher == 'UUID=~"GPU-a.*"'
+    assert shards[16].matcher == 'UUID!="",UUID!~"GPU-[0123456789abcdef].*"'
+    assert replace(shards[3], shard="") == whole
+    assert shards[3].split() == ()
