@@ -15,7 +15,7 @@ from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS
 from gpu_pruner.decide.wording import clock_time, minutes, seen
 from gpu_pruner.model.plan import DeviceFinding
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import DeviceEvidence, Signal, SignalEvidence
+from gpu_pruner.model.signals import DeviceEvidence, Period, Signal, SignalEvidence
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 
@@ -43,14 +43,15 @@ class Yardstick:
         return max(self.rules.freshness_seconds, _LEAST_SCRAPES * self.scrape_interval_seconds)
 
 
-def relevant(evidence: DeviceEvidence) -> dict[Signal, SignalEvidence]:
-    """Return the signals that mean something on this device.
+def relevant(evidence: DeviceEvidence) -> tuple[SignalEvidence, ...]:
+    """Return the signals that mean something on this device, in the order of `Signal`.
 
     UTIL is 0 or absent on every MIG slice, and zero-filled per pod on shared GPUs, so that it says
     nothing there.
     """
-    mute = evidence.device.mig_instance or evidence.shared
-    return {one.signal: one for one in evidence.signals if not (mute and one.signal is Signal.UTIL)}
+    if not (evidence.device.mig_instance or evidence.shared):
+        return evidence.signals
+    return tuple(one for one in evidence.signals if one.signal is not Signal.UTIL)
 
 
 def contradicts_itself(evidence: DeviceEvidence) -> bool:
@@ -58,15 +59,22 @@ def contradicts_itself(evidence: DeviceEvidence) -> bool:
 
     The engine metric has been seen at 0 for weeks, on all GPUs of a node, under full load.
     """
+    if not any(one.loud_steps for one in evidence.signals):
+        return False
     signals = relevant(evidence)
-    engine, util = signals.get(Signal.ENGINE), signals.get(Signal.UTIL)
+    engine, util = _first(signals, (Signal.ENGINE,)), _first(signals, (Signal.UTIL,))
     return bool(engine and util and not engine.active_steps and util.loud_steps)
 
 
-def primary_of(evidence: DeviceEvidence) -> Signal | None:
-    """Return the signal that has to prove idleness on this device; None where there is none."""
-    signals = relevant(evidence)
-    return next((one for one in PRIMARY_ORDER if one in signals), None)
+def _first(
+    signals: tuple[SignalEvidence, ...], wanted: tuple[Signal, ...]
+) -> SignalEvidence | None:
+    """Return the evidence of the first wanted signal that there is any of."""
+    for signal in wanted:
+        for one in signals:
+            if one.signal is signal:
+                return one
+    return None
 
 
 def needed_seconds(evidence: DeviceEvidence, rules: Rules) -> Seconds:
@@ -74,7 +82,8 @@ def needed_seconds(evidence: DeviceEvidence, rules: Rules) -> Seconds:
 
     UTIL looks at 1/6 to 1 second per poll and misses most short work.
     """
-    doubled = primary_of(evidence) is Signal.UTIL
+    primary = _first(relevant(evidence), PRIMARY_ORDER)
+    doubled = primary is not None and primary.signal is Signal.UTIL
     return rules.window_seconds * (2 if doubled else 1)
 
 
@@ -98,13 +107,13 @@ def judge_device(
         found = Verdict.UNKNOWN, Reason.CONTRADICTION, told
     if found is None and evidence.shared:
         found = Verdict.UNKNOWN, Reason.SHARED_DEVICE, "it is shared by several pods"
-    found = found or _gap(evidence, signals, yardstick) or _idle(evidence, signals)
+    found = found or _gap(evidence, signals, yardstick) or _idle(evidence.period, signals)
     verdict, reason, detail = found
     return DeviceFinding(evidence=evidence, verdict=verdict, reason=reason, detail=detail)
 
 
 def _activity(
-    signals: dict[Signal, SignalEvidence],
+    signals: tuple[SignalEvidence, ...],
     yardstick: Yardstick,
     *,
     born_at: Timestamp,
@@ -112,7 +121,7 @@ def _activity(
 ) -> Found | None:
     newest: SignalEvidence | None = None
     newest_at = 0.0
-    for one in signals.values():
+    for one in signals:
         if one.last_active_at is None or (without_util and one.signal is Signal.UTIL):
             continue
         if newest is None or one.last_active_at > newest_at:
@@ -133,15 +142,15 @@ def _busy(one: SignalEvidence, word: str, last_at: Timestamp, now: Timestamp) ->
 
 
 def _gap(
-    evidence: DeviceEvidence, signals: dict[Signal, SignalEvidence], yardstick: Yardstick
+    evidence: DeviceEvidence, signals: tuple[SignalEvidence, ...], yardstick: Yardstick
 ) -> Found | None:
     """Return why nothing can be said, or None where the evidence is whole."""
     period, rules = evidence.period, yardstick.rules
-    for one in signals.values():
+    for one in signals:
         if one.invalid_steps:
             told = f"{one.metric} has {_WORDS_OF_NOT_A_VALUE}"
             return Verdict.UNKNOWN, Reason.OUT_OF_RANGE, told
-    primary = next((signals[one] for one in PRIMARY_ORDER if one in signals), None)
+    primary = _first(signals, PRIMARY_ORDER)
     if primary is None:
         told = "neither engine activity nor utilisation is exported for it"
         return Verdict.UNKNOWN, Reason.NO_PRIMARY_SIGNAL, told
@@ -150,7 +159,7 @@ def _gap(
         told = f"{primary.metric} has no sample since "
         told += clock_time(primary.newest_at, now=yardstick.at)
         return Verdict.UNKNOWN, Reason.STALE, told
-    needed = needed_seconds(evidence, rules)
+    needed = rules.window_seconds * (2 if primary.signal is Signal.UTIL else 1)
     if period.steps * period.step_seconds < needed:
         told = f"only the last {minutes(period.steps * period.step_seconds)} of "
         told += f"{minutes(needed)} minutes were looked at"
@@ -161,9 +170,9 @@ def _gap(
     return _frozen(signals, period.steps, rules) if rules.liveness_required else None
 
 
-def _frozen(signals: dict[Signal, SignalEvidence], steps: int, rules: Rules) -> Found | None:
+def _frozen(signals: tuple[SignalEvidence, ...], steps: int, rules: Rules) -> Found | None:
     """Return how the telemetry fails to show that it is alive, or None where it moves."""
-    alive = next((signals[one] for one in LIVENESS_ORDER if one in signals), None)
+    alive = _first(signals, LIVENESS_ORDER)
     if alive is None:
         told = "neither energy, power nor temperature is exported, so a stuck zero would look alike"
         return Verdict.UNKNOWN, Reason.NOT_LIVE, told
@@ -174,9 +183,8 @@ def _frozen(signals: dict[Signal, SignalEvidence], steps: int, rules: Rules) -> 
     return Verdict.UNKNOWN, Reason.NOT_LIVE, told
 
 
-def _idle(evidence: DeviceEvidence, signals: dict[Signal, SignalEvidence]) -> Found:
-    period = evidence.period
-    primary = next(signals[one] for one in PRIMARY_ORDER if one in signals)
+def _idle(period: Period, signals: tuple[SignalEvidence, ...]) -> Found:
+    primary = _first(signals, PRIMARY_ORDER) or signals[0]
     told = seen(primary.seen_steps, period.steps, period.step_seconds)
     if primary.peak is not None:
         told = f"{SIGNALS[primary.signal].word} peak {_value(primary)}, {told}"

@@ -226,7 +226,8 @@ def _rollout(workload: Workload, yardstick: Yardstick) -> tuple[Reason, str] | N
     owner = workload.owner
     if owner is None:
         return None
-    if owner.observed_generation < owner.generation:
+    observed = owner.observed_generation
+    if observed is not None and observed < owner.generation:
         return Reason.ROLLOUT_IN_PROGRESS, "The newest change of the root is not observed yet"
     if owner.desired is None:
         return None
