@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import msgspec
 from support.manual_clock import NOON, ManualClock
@@ -23,10 +22,7 @@ from gpu_pruner.kube.resources import (
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.cluster import Bookkeeping
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
-from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
-from gpu_pruner.model.snapshot import Workload
-from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import RootRef
 
 SPACE = "team-a"
@@ -125,25 +121,17 @@ class World:
     def wrote(self) -> list[tuple[str, str, str]]:
         return [(one.verb, one.plural, one.subresource) for one in self.cluster.writes]
 
-    def order(self, **changes: str) -> PauseOrder:
-        order = PauseOrder(
-            root=self.root, decision_id="d-1", why="No GPU work on 4 of 4 GPUs.", at=NOON
+    def order(self, *, by: str = "gpu-pruner", decision_id: str = "d-1") -> PauseOrder:
+        return PauseOrder(
+            root=self.root,
+            decision_id=decision_id,
+            why="No GPU work on 4 of 4 GPUs.",
+            at=NOON,
+            by=by,
         )
-        return replace(order, **changes)
 
 
 def assert_untouched(world: World, before: dict[str, Json], outcome: Outcome) -> None:
     assert outcome.result in {Result.REFUSED, Result.CONFLICT, Result.DRY_RUN}
     assert outcome.detail
     assert world.live == before
-
-
-def a_decision(root: RootRef, book: Book = BOOK) -> Decision:
-    """A decision of which only the root matters."""
-    return Decision(
-        workload=Workload(root=root),
-        verdict=Verdict.IDLE,
-        reason=Reason.CONFIRMING,
-        message="",
-        book=book,
-    )

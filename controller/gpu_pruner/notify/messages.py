@@ -71,11 +71,12 @@ def message_for(decision: Decision, kind: MessageKind, *, mode: Mode, now: Times
     news = _news(decision, kind, rehearsal=rehearsal, now=now)
     root = decision.workload.root
     name = inert(f"{root.kind} {root.namespace}/{root.name}")
+    opening = f"{REHEARSAL}{news}" if rehearsal else f"{news[0].upper()}{news[1:]}"
     return Message(
         kind=kind,
         reason=EVENT_REASONS[kind],
         title=cut(f"{prefix}{name}: {news}", MOST_TITLE_BYTES),
-        text=_text(f"{prefix}{news}", _sentence(decision), _ways(decision, kind, now=now)),
+        text=_text(opening, _sentence(decision), _ways(decision, kind, now=now)),
         urgent=kind in {MessageKind.WARNING, MessageKind.REMINDER},
     )
 
@@ -86,7 +87,7 @@ def duration(seconds: Seconds) -> str:
     Returns:
         For example ``15 minutes``, ``1 hour 5 minutes`` or ``less than a minute``.
     """
-    minutes = int(max(0.0, seconds) // MINUTE + (seconds % MINUTE >= MINUTE / 2))
+    minutes = int((max(0.0, seconds) + MINUTE / 2) // MINUTE)
     if minutes == 0:
         return "less than a minute"
     hours, minutes = divmod(minutes, 60)
@@ -112,7 +113,7 @@ def _news(decision: Decision, kind: MessageKind, *, rehearsal: bool, now: Timest
         case MessageKind.WARNING | MessageKind.REMINDER:
             return f"idle on {gpus}, {would} paused {_when(decision.book.pause_at, now)}."
         case MessageKind.CANCELLED:
-            return "the idle warning is void, nothing will be paused."
+            return "the idle warning is void, the workload stays."
         case MessageKind.PAUSED:
             return f"{'would have been' if rehearsal else 'was'} paused, {gpus} given back."
         case MessageKind.RESTORED:

@@ -39,22 +39,6 @@ class Board:
         if report.plan is not None:
             self._planned = report
 
-    def cycle_failed(self, failure: str, *, at: Timestamp) -> None:
-        """Note a cycle that ended before it had a plan.
-
-        Args:
-            failure: why, in a sentence without secrets.
-            at: when it ended, Unix seconds.
-        """
-        report = CycleReport(
-            number=self.totals.cycles + 1,
-            started_at=at,
-            finished_at=at,
-            failure=failure,
-            telemetry_available=False,
-        )
-        self.publish(report)
-
     @property
     def latest(self) -> CycleReport | None:
         """Return the newest report; None before the first cycle ended."""

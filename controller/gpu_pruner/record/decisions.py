@@ -82,7 +82,7 @@ def fields(decision: Decision, *, before: Standing | None) -> Fields:
         "gpus": decision.workload.gpus,
         "decision_id": decision.decision_id,
         "devices": len(decision.findings),
-        "evidence": [evidence(one) for one in decision.findings[:MOST_DEVICES]],
+        "evidence": [evidence(one) for one in _telling(decision)],
         **{name: rfc3339(moment) for name, moment in moments.items() if moment is not None},
     }
 
@@ -113,6 +113,12 @@ def evidence(finding: DeviceFinding) -> Fields:
         },
     }
     return summary
+
+
+def _telling(decision: Decision) -> list[DeviceFinding]:
+    """Return the findings to write out: those first that made the verdict what it is."""
+    telling = sorted(decision.findings, key=lambda one: one.verdict is not decision.verdict)
+    return telling[:MOST_DEVICES]
 
 
 def _leading(signals: tuple[SignalEvidence, ...]) -> SignalEvidence | None:

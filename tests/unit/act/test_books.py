@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from support.acting import BOOK, DEPLOYMENT, SPACE, World, a_decision
+from support.acting import BOOK, DEPLOYMENT, SPACE, World
+from support.decisions import a_decision
 from support.memory_cluster import tree
 
 from gpu_pruner.errors import Forbidden
