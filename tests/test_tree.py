@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import gpu_pruner
+import gpu_pruner_ext
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "controller" / "gpu_pruner", ROOT / "gpu_pruner_ext")
 MODULES = sorted(module for package in PACKAGES for module in package.rglob("*.py"))
@@ -16,7 +19,7 @@ NAMES = [str(module.relative_to(ROOT)) for module in MODULES]
 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 40
-MOST_PARAMETERS = 6
+MOST_BY_POSITION = 4
 SAYS_NOTHING = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "base"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -58,19 +61,12 @@ def test_a_function_fits_on_a_screen(module: Path) -> None:
 
 
 @each_module
-def test_a_function_takes_few_parameters_and_names_them(module: Path) -> None:
-    """At most 6 beside self and cls; after the second keyword-only. A base class may say else."""
+def test_a_call_can_be_read_without_the_definition(module: Path) -> None:
+    """Few parameters by position, beside self and cls; ruff counts those by name (PLR0913)."""
     too_many = []
     for function in functions(module):
-        if any(
-            isinstance(one, ast.Name) and one.id == "override" for one in function.decorator_list
-        ):
-            continue
-        given = function.args
-        positional = [
-            one.arg for one in given.posonlyargs + given.args if one.arg not in {"self", "cls"}
-        ]
-        if len(positional) > 2 or len(positional) + len(given.kwonlyargs) > MOST_PARAMETERS:
+        given = function.args.posonlyargs + function.args.args
+        if len([one for one in given if one.arg not in {"self", "cls"}]) > MOST_BY_POSITION:
             too_many.append(function.name)
     assert too_many == []
 
@@ -86,17 +82,23 @@ def test_a_module_states_its_contract(module: Path) -> None:
     assert ast.get_docstring(parse(module)), "every module begins with a docstring"
 
 
+def caught(handler: ast.ExceptHandler) -> set[str]:
+    names = ast.walk(handler.type) if handler.type else [ast.Name("everything")]
+    return {one.id for one in names if isinstance(one, ast.Name)}
+
+
 @each_module
-def test_nothing_catches_everything(module: Path) -> None:
-    """`except Exception` once, in the runner, which counts it; anything wider nowhere."""
-    caught: list[str] = []
-    for node in ast.walk(parse(module)):
-        if isinstance(node, ast.ExceptHandler):
-            names = [one.id for one in ast.walk(node.type or node) if isinstance(one, ast.Name)]
-            caught += names if node.type else ["everything"]
-    allowed = ["Exception"] if module.parts[-2:] == ("loop", "runner.py") else []
-    wide = [one for one in caught if one in {"everything", "BaseException", "Exception"}]
-    assert wide in ([], allowed)
+def test_nothing_swallows_every_error(module: Path) -> None:
+    """`except Exception` once, in the runner, which counts it; elsewhere only to raise again."""
+    swallowed = [
+        handler
+        for handler in ast.walk(parse(module))
+        if isinstance(handler, ast.ExceptHandler)
+        and caught(handler) & {"everything", "BaseException", "Exception"}
+        and not (isinstance(handler.body[-1], ast.Raise) and handler.body[-1].exc is None)
+    ]
+    allowed = 1 if module.parts[-2:] == ("loop", "runner.py") else 0
+    assert len(swallowed) <= allowed
 
 
 def test_every_package_says_what_it_holds() -> None:
@@ -114,3 +116,7 @@ def test_the_median_stays_small(record_property: Callable[[str, object], None]) 
     print(f"median module {medians[0]:g} lines, median function {medians[1]:g} lines")  # noqa: T201
     assert medians[0] <= 200
     assert medians[1] <= 15
+
+
+def test_both_programs_are_of_one_version() -> None:
+    assert gpu_pruner.__version__ == gpu_pruner_ext.__version__
