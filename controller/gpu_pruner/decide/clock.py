@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_pruner.decide.standing import Check, Standing, Step
+from gpu_pruner.decide.standing import Check, Standing, Step, Why
 from gpu_pruner.decide.wording import clock_time, minutes, with_rule
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
@@ -27,8 +27,8 @@ def watching(standing: Standing) -> Step:
     """Nominate what is idle and may be paused."""
     stop = _stop(standing)
     if stop is not None:
-        return standing.stay(*stop)
-    step = standing.enter(Phase.NOMINATED, Reason.CONFIRMING, standing.judgement.message)
+        return standing.stay(stop)
+    step = standing.enter(Phase.NOMINATED, (Reason.CONFIRMING, standing.judgement.message))
     book = replace(
         step.book,
         confirmations=1,
@@ -44,12 +44,12 @@ def nominated(standing: Standing) -> Step:
     stop = _stop(standing)
     if stop is not None:
         kept = _is_over(standing) or not _is_clock_stopped(standing)
-        return standing.enter(Phase.WATCHING if kept else Phase.NOMINATED, *stop)
+        return standing.enter(Phase.WATCHING if kept else Phase.NOMINATED, stop)
     book, rules = standing.book, standing.rules
     begun = standing.now if book.nominated_at is None else book.nominated_at
     least = book.confirmations * rules.cycle_seconds * _LEAST_OF_A_CYCLE
     agreed = book.confirmations + (1 if standing.now - begun >= least else 0)
-    step = standing.stay(Reason.CONFIRMING, standing.judgement.message)
+    step = standing.stay((Reason.CONFIRMING, standing.judgement.message))
     step = replace(
         step,
         book=replace(step.book, confirmations=min(agreed, rules.confirmations), nominated_at=begun),
@@ -65,7 +65,7 @@ def _confirmed(standing: Standing, step: Step) -> Step:
     judged = check.judgement
     step = replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
     if judged.verdict is Verdict.ACTIVE:
-        back = standing.enter(Phase.WATCHING, judged.reason, judged.message)
+        back = standing.enter(Phase.WATCHING, (judged.reason, judged.message))
         return replace(step, book=back.book, reason=judged.reason, message=judged.message)
     if judged.verdict is Verdict.UNKNOWN:
         return replace(step, reason=judged.reason, message=judged.message)
@@ -97,38 +97,38 @@ def warned(standing: Standing) -> Step:
     if void is not None or book.pause_at is None or book.warned_at is None:
         return _void(standing, void or "its deadline is not in the book")
     if _is_clock_stopped(standing):
-        return _freeze(standing, *_why_stopped(standing))
+        return _freeze(standing, _why_stopped(standing))
     due = book.pause_at + frozen
     standing = _thawed(standing, due)
     if now < due:
         told = f"{standing.judgement.message}. Warned; due at {clock_time(due, now=now)}"
-        return standing.stay(Reason.WARNED, told)
+        return standing.stay((Reason.WARNED, told))
     return _due(standing, now - book.warned_at)
 
 
 def _due(standing: Standing, since_warning: Seconds) -> Step:
     """Pause if the full window, and all the time since the warning, agree."""
     check = standing.check(max(standing.judgement.window_seconds, since_warning))
-    step = standing.stay(Reason.WARNED, f"{standing.judgement.message}. The notice is over")
+    step = standing.stay((Reason.WARNED, f"{standing.judgement.message}. The notice is over"))
     if check.judgement is None:
         return _unmeasured(check, step)
     judged = check.judgement
     if judged.verdict is not Verdict.IDLE:
         if judged.verdict is Verdict.ACTIVE:
             step = standing.enter(
-                Phase.WATCHING, judged.reason, judged.message, action=Action.CANCEL
+                Phase.WATCHING, (judged.reason, judged.message), action=Action.CANCEL
             )
         else:
-            step = _freeze(standing, judged.reason, judged.message)
+            step = _freeze(standing, (judged.reason, judged.message))
         return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
     if standing.rules.mode is Mode.DRY_RUN:
         told = f"{judged.message}. Rehearsal: it would have been paused at "
         told += clock_time(standing.now, now=standing.now)
-        step = standing.enter(Phase.WOULD_PAUSE, Reason.WOULD_PAUSE, told)
+        step = standing.enter(Phase.WOULD_PAUSE, (Reason.WOULD_PAUSE, told))
     elif not standing.budget.admit(standing.workload):
-        step = standing.stay(Reason.OVER_BUDGET, with_rule(Reason.OVER_BUDGET, judged.message))
+        step = standing.stay((Reason.OVER_BUDGET, with_rule(Reason.OVER_BUDGET, judged.message)))
     else:
-        step = standing.enter(Phase.PAUSING, Reason.DUE, judged.message, action=Action.PAUSE)
+        step = standing.enter(Phase.PAUSING, (Reason.DUE, judged.message), action=Action.PAUSE)
         step = replace(step, book=replace(step.book, paused_at=standing.now))
     return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
 
@@ -140,10 +140,10 @@ def would_pause(standing: Standing) -> Step:
         return replace(ended, action=Action.NONE)
     if standing.rules.mode is not Mode.DRY_RUN:
         return _void(standing, "it was a rehearsal")
-    return standing.stay(Reason.WOULD_PAUSE, standing.book.message or Reason.WOULD_PAUSE.rule)
+    return standing.stay((Reason.WOULD_PAUSE, standing.book.message or Reason.WOULD_PAUSE.rule))
 
 
-def _stop(standing: Standing) -> tuple[Reason, str] | None:
+def _stop(standing: Standing) -> Why | None:
     """Return why an idle-looking workload gets no further, or None where it may."""
     judgement, workload = standing.judgement, standing.workload
     if standing.halted:
@@ -169,18 +169,18 @@ def _ended(standing: Standing) -> Step | None:
     """Return the step that ends a warning for good: at zero, work, a wish, or no way to pause."""
     workload, judgement, veto = standing.workload, standing.judgement, standing.veto
     if standing.halted:
-        return standing.enter(Phase.WATCHING, Reason.ALREADY_ZERO, Reason.ALREADY_ZERO.rule)
+        return standing.enter(Phase.WATCHING, (Reason.ALREADY_ZERO, Reason.ALREADY_ZERO.rule))
     if veto is not None:
         told = f"{veto.detail}. {judgement.message}"
-        return standing.enter(Phase.WATCHING, veto.reason, told, action=Action.CANCEL)
+        return standing.enter(Phase.WATCHING, (veto.reason, told), action=Action.CANCEL)
     if judgement.verdict is Verdict.ACTIVE and standing.breaker is None:
         return standing.enter(
-            Phase.WATCHING, judgement.reason, judgement.message, action=Action.CANCEL
+            Phase.WATCHING, (judgement.reason, judgement.message), action=Action.CANCEL
         )
     if workload.obstacle not in {None, Reason.OWNER_MISSING}:
         obstacle = workload.obstacle or Reason.OWNER_MISSING
         told = with_rule(obstacle, judgement.message)
-        return standing.enter(Phase.WATCHING, obstacle, told, action=Action.CANCEL)
+        return standing.enter(Phase.WATCHING, (obstacle, told), action=Action.CANCEL)
     return None
 
 
@@ -194,7 +194,7 @@ def _is_clock_stopped(standing: Standing) -> bool:
     )
 
 
-def _why_stopped(standing: Standing) -> tuple[Reason, str]:
+def _why_stopped(standing: Standing) -> Why:
     if standing.breaker is not None:
         told = f"{standing.breaker.name}: {standing.breaker.message}"
         return Reason.TELEMETRY_BREAKER, told
@@ -205,9 +205,9 @@ def _why_stopped(standing: Standing) -> tuple[Reason, str]:
     return standing.workload.obstacle, standing.workload.obstacle.rule
 
 
-def _freeze(standing: Standing, why: Reason, detail: str) -> Step:
+def _freeze(standing: Standing, why: tuple[Reason, str]) -> Step:
     """Let the deadline move with the clock."""
-    step = standing.stay(Reason.CLOCK_FROZEN, f"The deadline stands still ({why.value}): {detail}")
+    step = standing.stay((Reason.CLOCK_FROZEN, f"The deadline stands still ({why[0].value}): {why[1]}")
     since = standing.now if standing.book.frozen_since is None else standing.book.frozen_since
     return replace(step, book=replace(step.book, frozen_since=since))
 

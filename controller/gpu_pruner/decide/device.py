@@ -107,7 +107,7 @@ def judge_device(
         found = Verdict.UNKNOWN, Reason.CONTRADICTION, told
     if found is None and evidence.shared:
         found = Verdict.UNKNOWN, Reason.SHARED_DEVICE, "it is shared by several pods"
-    found = found or _gap(evidence, signals, yardstick) or _idle(evidence.period, signals)
+    found = found or _gap(evidence.period, signals, yardstick=yardstick) or _idle(evidence.period, signals)
     verdict, reason, detail = found
     return DeviceFinding(evidence=evidence, verdict=verdict, reason=reason, detail=detail)
 
@@ -128,24 +128,25 @@ def _activity(
             newest, newest_at = one, one.last_active_at
     if newest is None:
         return None
-    word = SIGNALS[newest.signal].word
     if newest_at <= born_at:
-        told = f"{word} was busy at {clock_time(newest_at, now=yardstick.at)}, before the pod was"
+        told = f"{SIGNALS[newest.signal].word} was busy at {clock_time(newest_at, now=yardstick.at)}, before the pod was"
         return Verdict.UNKNOWN, Reason.OWNER_CHANGED, told
-    return Verdict.ACTIVE, Reason.GPU_ACTIVE, _busy(newest, word, newest_at, yardstick.at)
+    told = _busy(newest, last_at=newest_at, now=yardstick.at)
+    return Verdict.ACTIVE, Reason.GPU_ACTIVE, told
 
 
-def _busy(one: SignalEvidence, word: str, last_at: Timestamp, now: Timestamp) -> str:
+def _busy(one: SignalEvidence, *, last_at: Timestamp, now: Timestamp) -> str:
+    word = SIGNALS[one.signal].word
     if one.peak is None or one.peak_at is None:
         return f"{word} busy until {clock_time(last_at, now=now)}"
     return f"{word} peak {_value(one)} at {clock_time(one.peak_at, now=now)}"
 
 
 def _gap(
-    evidence: DeviceEvidence, signals: tuple[SignalEvidence, ...], yardstick: Yardstick
+    period: Period, signals: tuple[SignalEvidence, ...], *, yardstick: Yardstick
 ) -> Found | None:
     """Return why nothing can be said, or None where the evidence is whole."""
-    period, rules = evidence.period, yardstick.rules
+    rules = yardstick.rules
     for one in signals:
         if one.invalid_steps:
             told = f"{one.metric} has {_WORDS_OF_NOT_A_VALUE}"
@@ -165,12 +166,12 @@ def _gap(
         told += f"{minutes(needed)} minutes were looked at"
         return Verdict.UNKNOWN, Reason.LOW_COVERAGE, told
     if primary.seen_steps < max(1, int(rules.coverage_ratio * period.steps)):
-        told = seen(primary.seen_steps, period.steps, period.step_seconds)
+        told = seen(primary.seen_steps, period)
         return Verdict.UNKNOWN, Reason.LOW_COVERAGE, f"{told} by {primary.metric}"
-    return _frozen(signals, period.steps, rules) if rules.liveness_required else None
+    return _frozen(signals, period.steps, rules=rules) if rules.liveness_required else None
 
 
-def _frozen(signals: tuple[SignalEvidence, ...], steps: int, rules: Rules) -> Found | None:
+def _frozen(signals: tuple[SignalEvidence, ...], steps: int, *, rules: Rules) -> Found | None:
     """Return how the telemetry fails to show that it is alive, or None where it moves."""
     alive = _first(signals, LIVENESS_ORDER)
     if alive is None:
@@ -185,7 +186,7 @@ def _frozen(signals: tuple[SignalEvidence, ...], steps: int, rules: Rules) -> Fo
 
 def _idle(period: Period, signals: tuple[SignalEvidence, ...]) -> Found:
     primary = _first(signals, PRIMARY_ORDER) or signals[0]
-    told = seen(primary.seen_steps, period.steps, period.step_seconds)
+    told = seen(primary.seen_steps, period)
     if primary.peak is not None:
         told = f"{SIGNALS[primary.signal].word} peak {_value(primary)}, {told}"
     return Verdict.IDLE, Reason.IDLE, told

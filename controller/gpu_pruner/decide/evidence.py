@@ -24,7 +24,7 @@ from gpu_pruner.model.signals import (
 )
 
 
-def fold(device: DeviceId, tracks: Iterable[Track], period: Period, rules: Rules) -> DeviceEvidence:
+def fold(device: DeviceId, tracks: Iterable[Track], *, period: Period, rules: Rules) -> DeviceEvidence:
     """Say what a period of tracks shows about one device.
 
     Several series of one signal count together: the highest value of a step is the step's value.
@@ -50,9 +50,9 @@ def fold(device: DeviceId, tracks: Iterable[Track], period: Period, rules: Rules
             board.setdefault(track.signal, []).append(track)
     signals: list[SignalEvidence] = []
     for signal in Signal:
-        found = _fold_signal(own.get(signal, ()), period, rules)
+        found = _fold_signal(own.get(signal, ()), period, rules=rules)
         if found is None and device.mig_instance:
-            found = _fold_signal(board.get(signal, ()), period, rules)
+            found = _fold_signal(board.get(signal, ()), period, rules=rules)
         if found is not None:
             signals.append(found)
     sightings = [
@@ -61,10 +61,10 @@ def fold(device: DeviceId, tracks: Iterable[Track], period: Period, rules: Rules
         for track in group
         if (inside := [step for step, _ in track.steps if period.first <= step <= period.last])
     ]
-    return identified(device, period, tuple(signals), sightings)
+    return identified(device, period, signals=tuple(signals), sightings=sightings)
 
 
-def _fold_signal(tracks: Sequence[Track], period: Period, rules: Rules) -> SignalEvidence | None:
+def _fold_signal(tracks: Sequence[Track], period: Period, *, rules: Rules) -> SignalEvidence | None:
     if not tracks:
         return None
     signal, base = tracks[0].signal, period.first - 1
@@ -76,7 +76,7 @@ def _fold_signal(tracks: Sequence[Track], period: Period, rules: Rules) -> Signa
             series = Series(track.metric, track.labels)
             series.move(track.steps, base=base, lowest=rule.lowest, highest=rule.highest)
             facts.series.append(series)
-    found = signal_evidence(signal, facts.metric, facts.window(period, base=base), period)
+    found = signal_evidence(facts, period, window=facts.window(period, base=base))
     peak = max(
         (
             (value, step)
@@ -94,6 +94,7 @@ def _fold_signal(tracks: Sequence[Track], period: Period, rules: Rules) -> Signa
 def identified(
     device: DeviceId,
     period: Period,
+    *,
     signals: tuple[SignalEvidence, ...],
     sightings: Iterable[tuple[SeriesLabels, int]],
 ) -> DeviceEvidence:

@@ -135,7 +135,7 @@ def shifted(mask: int, by: int) -> int:
 
 
 def signal_evidence(
-    signal: Signal, metric: str, window: Window, period: Period
+    facts: SignalFacts, period: Period, *, window: Window
 ) -> SignalEvidence | None:
     """Say what a period's masks show.
 
@@ -150,8 +150,8 @@ def signal_evidence(
     width, newest = period.step_seconds, period.first - 1 + around.bit_length()
     last_active = (period.first + active.bit_length()) * width if active else None
     return SignalEvidence(
-        signal=signal,
-        metric=metric,
+        signal=facts.signal,
+        metric=facts.metric,
         seen_steps=seen.bit_count(),
         active_steps=active.bit_count(),
         last_active_at=last_active,

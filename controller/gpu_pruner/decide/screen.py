@@ -106,36 +106,38 @@ class ScreenTable:
         double_memo: _Memo = {}
         found: dict[DeviceId, DeviceEvidence] = {}
         for device, record in self._records.items():
-            seen, signals = period, self._signals(device, record, period, single_memo)
+            seen, signals = period, self._signals(device, period, memo=single_memo)
             primary = {one.signal for one in signals}.intersection(PRIMARY_ORDER)
             if primary == {Signal.UTIL}:
-                seen, signals = double, self._signals(device, record, double, double_memo)
+                seen, signals = double, self._signals(device, double, memo=double_memo)
             inside = [one for one in record.sightings if one[1] >= seen.first]
             if signals or inside:
-                found[device] = identified(device, seen, signals, inside)
+                found[device] = identified(
+                    device, seen, signals=signals, sightings=inside
+                )
         return found
 
     def _signals(
-        self, device: DeviceId, record: _Record, period: Period, memo: _Memo
+        self, device: DeviceId, period: Period, *, memo: _Memo
     ) -> tuple[SignalEvidence, ...]:
         found = [
-            one for facts in record.signals.values() if (one := self._read(facts, period, memo))
+            one for facts in self._records[device].signals.values() if (one := self._read(facts, period, memo=memo))
         ]
         if device.mig_instance and (board := self._records.get(device.board)) is not None:
             own = {one.signal for one in found}
             for signal in LIVENESS_ORDER:
                 facts = board.signals.get(signal) if signal not in own else None
-                if facts is not None and (one := self._read(facts, period, memo)) is not None:
+                if facts is not None and (one := self._read(facts, period, memo=memo)) is not None:
                     found.append(one)
         found.sort(key=lambda one: _ORDER[one.signal])
         return tuple(found)
 
-    def _read(self, facts: SignalFacts, period: Period, memo: _Memo) -> SignalEvidence | None:
+    def _read(self, facts: SignalFacts, period: Period, *, memo: _Memo) -> SignalEvidence | None:
         """Return one signal's evidence; devices with the same facts share one value."""
         window = facts.window(period, base=self._base)
         key = (facts.metric, facts.signal, window)
         if key not in memo:
-            memo[key] = signal_evidence(facts.signal, facts.metric, window, period)
+            memo[key] = signal_evidence(facts, period, window=window)
         return memo[key]
 
     def _absorb(self, track: Track, threshold: float) -> None:

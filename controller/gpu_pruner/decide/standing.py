@@ -20,6 +20,10 @@ from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import Veto
 
 
+Why = tuple[Reason, str]
+"""A reason, and the sentence that goes with it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What one workload does in this cycle."""
@@ -80,13 +84,11 @@ class Standing:
         """Return the hold, if one is set."""
         return next((one for one in self.workload.vetoes if one.reason is Reason.HELD), None)
 
-    def stay(self, reason: Reason, message: str) -> Step:
+    def stay(self, why: Why) -> Step:
         """Take no step: the book stays as it is."""
-        return self.enter(self.book.phase, reason, message)
+        return self.enter(self.book.phase, why)
 
-    def enter(
-        self, phase: Phase, reason: Reason, message: str, *, action: Action = Action.NONE
-    ) -> Step:
+    def enter(self, phase: Phase, why: Why, *, action: Action = Action.NONE) -> Step:
         """Go to a phase with the book otherwise as it is.
 
         Going back to `WATCHING` clears the book, but for what outlives a warning: the moment of the
@@ -106,8 +108,8 @@ class Standing:
         return Step(
             book=book,
             verdict=self.judgement.verdict,
-            reason=reason,
-            message=message,
+            reason=why[0],
+            message=why[1],
             judgement=self.judgement,
             action=action,
         )
@@ -127,7 +129,7 @@ class Standing:
         if any(one.period.first > period.first for one in made.evidence):
             return Check(failure="the measurement does not reach back far enough")
         measured = {one.device: one for one in made.evidence}
-        judgement = judge_workload(self.workload, self.yardstick, measured)
+        judgement = judge_workload(self.workload, self.yardstick, measured=measured)
         return Check(judgement=judgement, at=made.at)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_pruner.model.plan import DeviceFinding
+from gpu_pruner.model.signals import Period
 from gpu_pruner.model.units import HOUR, MINUTE, Seconds, Timestamp, rfc3339
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import PodRecord
@@ -29,9 +30,10 @@ def minutes(seconds: Seconds) -> int:
     return round(seconds / MINUTE)
 
 
-def seen(steps: int, of: int, step_seconds: Seconds) -> str:
+def seen(steps: int, period: Period) -> str:
     """Say how much of a period has samples, for example ``18 of 35 minutes seen``."""
-    return f"{minutes(steps * step_seconds)} of {minutes(of * step_seconds)} minutes seen"
+    width = period.step_seconds
+    return f"{minutes(steps * width)} of {minutes(period.steps * width)} minutes seen"
 
 
 def about(pod: PodRecord, finding: DeviceFinding) -> str:

@@ -106,6 +106,11 @@ class Cycle:
         return plan(narrowed, self.rules, verified).decisions[0]
 
     def _resolve(self, observation: Observation) -> Snapshot:
+        """Assemble the snapshot, at a whole second: books are written to the second.
+
+        A book that came back from the cluster then equals the one that was written, and the same
+        warning keeps the same decision id.
+        """
         view = self.books.applied_to(observation.view)
         found = find_breakers(
             view, self.rules, screen=observation.screen, failure=observation.failure
@@ -113,7 +118,7 @@ class Cycle:
         return assemble(
             view,
             self.observer.reading(observation.at, honor_labels=self.honor_labels),
-            now=observation.at,
+            now=float(int(observation.at)),
             rules=self.rules,
             breakers=found,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.ports import Actor, Notifier
-from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.book import Phase
 from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder, Result
 from gpu_pruner.model.plan import Action, Decision, Plan
 from gpu_pruner.model.rules import Rules
@@ -85,7 +85,7 @@ class Executor:
             case Action.WARN:
                 return await self.books.write(decision, replace(decision.book, warned_via=reached))
             case Action.NONE | Action.REMIND | Action.CANCEL | Action.VERIFY:
-                if not is_transition(decision.workload.book, decision.book):
+                if decision.book == decision.workload.book:
                     return None
                 return await self.books.write(decision, decision.book)
 
@@ -118,16 +118,6 @@ class Silence:
     async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
         """Deliver nothing."""
         return Delivery(root=decision.workload.root, kind=kind)
-
-
-def is_transition(before: Book, after: Book) -> bool:
-    """Return whether a book is worth a write: where it stands changed, not only its words.
-
-    The first write creates the GPUWorkload, so a workload that was never nominated stays without.
-    """
-    if not before.object_name and after.phase is Phase.WATCHING:
-        return False
-    return replace(after, message=before.message, verdict=before.verdict) != before
 
 
 def _message_kind(decision: Decision) -> MessageKind | None:

@@ -105,7 +105,8 @@ class OwnerObject:
     owner: OwnerRef | None = None
     resource_version: str = ""
     generation: int = 0
-    observed_generation: int = 0
+    observed_generation: int | None = None
+    """``status.observedGeneration``; None for kinds without it (Notebook)."""
     desired: int | None = None
     """``spec.replicas``; None for kinds without it."""
     observed: int | None = None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from sys import intern
 
 from gpu_pruner.kube.resources import NOTEBOOKS, REPLICASETS, Resource, group_of
-from gpu_pruner.kube.wire import Bare, Condition, Meta, Node, Owner, Pod, PodStatus
+from gpu_pruner.kube.wire import Bare, Condition, Meta, Node, Owner, OwnerStatus, Pod, PodStatus
 from gpu_pruner.model.annotations import NOTEBOOK_LOCK, NOTEBOOK_STOPPED, PREFIX
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
 from gpu_pruner.model.workload import (
@@ -36,7 +36,7 @@ _YOUNGEST: Timestamp = 253_402_300_799.0
 """The last second that RFC 3339 can write."""
 _NONE: Mapping[str, str] = {}
 _UNSIZED: frozenset[Resource] = frozenset({NOTEBOOKS})
-"""Kinds without ``spec.replicas``."""
+"""Kinds without ``spec.replicas`` and ``status.observedGeneration``."""
 _NO_ROLLOUT: frozenset[Resource] = frozenset({NOTEBOOKS, REPLICASETS})
 """Kinds without ``status.updatedReplicas``."""
 
@@ -135,7 +135,7 @@ def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
         owner=owner_ref(meta),
         resource_version=meta.resource_version,
         generation=meta.generation or 0,
-        observed_generation=(status.observed_generation or 0) if status else 0,
+        observed_generation=_observed_generation(status, resource),
         desired=desired,
         observed=(status.replicas or 0) if status and sized else None,
         ready=(status.ready_replicas or 0) if status else None,
@@ -145,6 +145,21 @@ def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
         labels=_ours(meta.labels),
         annotations=_ours(meta.annotations),
     )
+
+
+def _observed_generation(status: OwnerStatus | None, resource: Resource) -> int | None:
+    """Return the generation that the kind's controller has seen; 0 where it has seen none.
+
+    A Notebook's status does not tell, so that nothing may be concluded from its absence there.
+    """
+    if resource is NOTEBOOKS:
+        return None
+    return (status.observed_generation or 0) if status else 0
+
+
+def _seen_generation(status: OwnerStatus | None) -> int:
+    """Return the generation that the controller has seen; 0, which no object has, where none."""
+    return (status.observed_generation or 0) if status else 0
 
 
 def owner_ref(meta: Meta) -> OwnerRef | None:

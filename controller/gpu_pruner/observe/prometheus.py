@@ -10,8 +10,10 @@ One source has one connection and one thread, in which requests and decoding run
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -46,6 +48,12 @@ BACKEND_PARAMETERS = {
 }
 """Complete, raw answers from Thanos (first three) and VictoriaMetrics; Prometheus ignores them."""
 
+_SERVER_SHARE = 0.9
+"""Share of our time limit that the server gets, so that it is the one that says why it gave up."""
+
+_PATIENCE = 10
+"""A screen or verify is given up after this many time limits: no endless cutting into parts."""
+
 _LABELS = msgspec.json.Decoder(dict[str, str])
 T = TypeVar("T")
 
@@ -64,12 +72,14 @@ class PrometheusSource:
         self._client = PrometheusConnect(
             self._transport.url, session=self._transport, method="POST", retry=RETRY
         )
-        self._parameters = {**BACKEND_PARAMETERS, "timeout": f"{settings.timeout_seconds:g}"}
+        server_timeout = settings.timeout_seconds * _SERVER_SHARE
+        self._parameters = {**BACKEND_PARAMETERS, "timeout": f"{server_timeout:g}"}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
         self._identities = Identities(_labels)
         self._probe: Probe | None = None
         self._probed_at: Timestamp = 0.0
         self._interval: Seconds | None = None
+        self._give_up_at = 0.0
         self._closed = False
 
     async def start(self) -> None:
@@ -97,7 +107,11 @@ class PrometheusSource:
         self._transport.close()
 
     async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._timed, work)
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        self._give_up_at = time.monotonic() + _PATIENCE * self._settings.timeout_seconds
+        return work()
 
     def _screen(self, now: Timestamp, back_to: Timestamp) -> Screen:
         probe = self._known(now)
@@ -153,7 +167,7 @@ class PrometheusSource:
                 table.record(field, identity, points)
 
     def _range(self, query: str, period: Period) -> list[Series]:
-        self._check_open()
+        self._check_time()
         step = period.step_seconds
         answer: list[Series] = self._client.custom_query_range(
             query,
@@ -165,15 +179,20 @@ class PrometheusSource:
         return answer
 
     def _instant(self, query: str, at: Timestamp) -> list[Series]:
-        self._check_open()
+        self._check_time()
         answer: list[Series] = self._client.custom_query(
             query, params={"time": f"{at:.3f}", **self._parameters}
         )
         return answer
 
-    def _check_open(self) -> None:
+    def _check_time(self) -> None:
         if self._closed:
             raise PrometheusError(f"{self._transport.server} is no longer asked: we are stopping")
+        if time.monotonic() > self._give_up_at:
+            raise PrometheusError(
+                f"{self._transport.server} is too slow for the whole question; check its load, or "
+                "raise prometheus.timeout_seconds"
+            )
 
     def _known(self, now: Timestamp) -> Probe:
         """Return what telemetry there is; probed anew when that is older than ten minutes."""
@@ -183,7 +202,8 @@ class PrometheusSource:
             if not probe.devices:
                 raise PrometheusError(self._nothing(now))
             if probe.sample:
-                self._measure(self._instant(probing.samples_query(probe.sample), now))
+                with suppress(QueryTooLarge):  # the interval stays what it was
+                    self._measure(self._instant(probing.samples_query(probe.sample), now))
             self._probe, self._probed_at = probe, now
         return self._probe
 

@@ -179,11 +179,7 @@ def scrape_interval(series: Iterable[Series]) -> Seconds | None:
     Returns:
         Whole seconds, at least 1; None where no series has two samples.
     """
-    gaps = [
-        later[0] - earlier[0]
-        for one in series
-        for earlier, later in pairwise(one.values)
-    ]
+    gaps = [later[0] - earlier[0] for one in series for earlier, later in pairwise(one.values)]
     return max(1.0, float(round(median(gaps)))) if gaps else None
 
 

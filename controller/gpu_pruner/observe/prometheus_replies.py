@@ -58,7 +58,7 @@ _TOO_LARGE = (
     "too many samples",  # Prometheus: --query.max-samples
     "exceeded maximum resolution",  # Prometheus: 11,000 points per series
     "exceeded series limit",  # Thanos store
-    "exceeds the limit",  # VictoriaMetrics: -search.max*
+    "-search.max",  # VictoriaMetrics: its limits are named in the message
     "err-mimir-max",  # Mimir: per-query limits
 )
 

@@ -11,33 +11,34 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import TypeAlias
 
 from gpu_pruner.model.signals import DeviceId, Period, Track
 from gpu_pruner.observe.labels import Identity
 from gpu_pruner.observe.profiles import Field
 
-
-class _Key(NamedTuple):
-    field: Field
-    identity: Identity
-    flawed: bool
-    """True for the values that no healthy reading can have."""
+_Key: TypeAlias = tuple[str, Identity, bool]
+"""Metric name, whose series, and whether it is the track of values no healthy reading can have."""
 
 
 class _Peaks:
     """Steps of one series, ascending, with the peak of each. 16 bytes per step."""
 
-    __slots__ = ("steps", "values")
+    __slots__ = ("field", "steps", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, field: Field) -> None:
+        self.field = field
         self.steps = array("q")
         self.values = array("d")
 
     def record(self, step: int, value: float) -> None:
         """Add a value; within a step the higher one stays, and not-a-number gives way."""
+        if not self.steps or step > self.steps[-1]:
+            self.steps.append(step)
+            self.values.append(value)
+            return
         at = bisect_left(self.steps, step)
-        if at == len(self.steps) or self.steps[at] != step:
+        if self.steps[at] != step:
             self.steps.insert(at, step)
             self.values.insert(at, value)
         elif math.isnan(self.values[at]) or value > self.values[at]:
@@ -72,13 +73,19 @@ class TrackTable:
             identity: the series' device and labels.
             points: (step number, value as exported), in any order.
         """
+        scale = field.scale
+        healthy = self._series.get((field.metric, identity, False))
         for step, exported in points:
-            value = exported * field.scale
-            key = _Key(field, identity, flawed=not value >= 0)
-            peaks = self._series.get(key)
-            if peaks is None:
-                peaks = self._series[key] = _Peaks()
-            peaks.record(step, value)
+            value = exported * scale
+            if not value >= 0:
+                self._peaks(field, identity, flawed=True).record(step, value)
+                continue
+            if healthy is None:
+                healthy = self._peaks(field, identity, flawed=False)
+            healthy.record(step, value)
+
+    def _peaks(self, field: Field, identity: Identity, *, flawed: bool) -> _Peaks:
+        return self._series.setdefault((field.metric, identity, flawed), _Peaks(field))
 
     def forget_before(self, step: int) -> None:
         """Drop every step below this one, and series without any step left."""
@@ -97,13 +104,11 @@ class TrackTable:
         """
         wanted = None if devices is None else {*devices, *(one.board for one in devices)}
         found = []
-        for key, peaks in self._series.items():
-            device = key.identity.device
+        for (metric, identity, _), peaks in self._series.items():
+            device = identity.device
             if wanted is not None and device not in wanted:
                 continue
             steps = peaks.within(period.first, period.last)
             if steps:
-                found.append(
-                    Track(device, key.field.signal, key.field.metric, key.identity.labels, steps)
-                )
+                found.append(Track(device, peaks.field.signal, metric, identity.labels, steps))
         return tuple(found)

@@ -25,8 +25,21 @@ def settings_of(*arguments: str):
 
 def test_the_rust_tools_letters_and_units_mean_what_they_meant():
     settings = settings_of(
-        *"-t 30 -g 300 -c 180 -e ds -r scale-down --prometheus-url http://p:9090".split(),
-        *"--ack-grace-period 600 --idle-threshold 0.02 --honor-labels".split(),
+        *[
+            "-t",
+            "30",
+            "-g",
+            "300",
+            "-c",
+            "180",
+            "-e",
+            "ds",
+            "-r",
+            "scale-down",
+            "--prometheus-url",
+            "http://p:9090",
+        ],
+        *["--ack-grace-period", "600", "--idle-threshold", "0.02", "--honor-labels"],
     )
     rules = settings.rules()
     assert (rules.window_seconds, rules.settle_seconds, rules.cycle_seconds) == (1800, 300, 180)
