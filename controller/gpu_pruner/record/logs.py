@@ -49,17 +49,11 @@ def configure_logging(
     Raises:
         ConfigurationError: there is no such form.
     """
-    chosen = _format_of(log_format)
-    tells = clock or clock_from_environment()
-
-    def stamp(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        event["at"] = rfc3339(tells.now())
-        return event
-
+    form = _format_of(log_format)
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        stamp,
+        _stamp(clock or clock_from_environment()),
         structlog.processors.format_exc_info,
     ]
     structlog.configure(
@@ -73,19 +67,29 @@ def configure_logging(
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _renderer(chosen),
-            ],
-        )
-    )
+    handler.setFormatter(_formatter(form, shared))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("gpu_pruner").setLevel(level)
+
+
+def _stamp(clock: Clock) -> Processor:
+    """Return the step that adds the clock's time to a line."""
+
+    def stamp(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        event["at"] = rfc3339(clock.now())
+        return event
+
+    return stamp
+
+
+def _formatter(form: LogFormat, shared: list[Processor]) -> logging.Formatter:
+    """Return what turns a line into text; lines of libraries get the shared steps first."""
+    meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared, processors=[meta, _renderer(form)]
+    )
 
 
 def _format_of(text: str) -> LogFormat:
