@@ -150,6 +150,8 @@ def _to_book(status: GPUWorkloadStatus) -> Book:
         frozen_since=_moment(status.frozen_since),
         paused_at=_moment(status.paused_at),
         pause=_to_pause(status.pause) if status.pause else None,
+        long_keep_until=_moment(status.long_keep_until),
+        long_keep_read_at=_moment(status.long_keep_read_at),
     )
 
 

@@ -160,6 +160,14 @@ class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         Time | None, _About(description="The pause was ordered.", extra_json_schema=_TIME)
     ] = None
     pause: Annotated[PauseStatus | None, _About(description="What was taken.")] = None
+    long_keep_until: Annotated[
+        Time | None,
+        _About(description="End of a keep beyond the cap, as asked for.", extra_json_schema=_TIME),
+    ] = None
+    long_keep_read_at: Annotated[
+        Time | None,
+        _About(description="The cap of that keep counts from here.", extra_json_schema=_TIME),
+    ] = None
 
 
 class GPUWorkload(msgspec.Struct, frozen=True, gc=False):
@@ -240,6 +248,8 @@ def whole_seconds(book: Book) -> Book:
         pause_at=_rounded(book.pause_at),
         frozen_since=_rounded(book.frozen_since),
         paused_at=_rounded(book.paused_at),
+        long_keep_until=_rounded(book.long_keep_until),
+        long_keep_read_at=_rounded(book.long_keep_read_at),
         pause=pause,
     )
 
@@ -268,6 +278,8 @@ def _to_wire(book: Book) -> GPUWorkloadStatus:
         frozen_since=_written(book.frozen_since),
         paused_at=_written(book.paused_at),
         pause=_pause_to_wire(book.pause) if book.pause else None,
+        long_keep_until=_written(book.long_keep_until),
+        long_keep_read_at=_written(book.long_keep_read_at),
     )
 
 

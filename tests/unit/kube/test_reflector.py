@@ -143,9 +143,7 @@ async def test_a_bookmark_moves_the_version_that_a_watch_resumes_from(tmp_path: 
     ],
     ids=["as HTTP", "as an event", "as an event without a code", "garbage", "odd metadata"],
 )
-async def test_lists_again_when_changes_were_lost(
-    tmp_path: Path, forgotten: Reply | Watch
-) -> None:
+async def test_lists_again_when_changes_were_lost(tmp_path: Path, forgotten: Reply | Watch) -> None:
     lists = [page([one("a"), one("b")], version=3), page([one("b"), one("c")], version=9)]
     async with bench(tmp_path, lists=lists, watches=[forgotten, Watch()]) as it:
         await it.holds("b", "c")
@@ -209,9 +207,7 @@ async def test_a_silent_peer_is_given_up_and_the_watch_resumed(tmp_path: Path) -
         Watch([bookmark(6)], then="hold"),
         Watch([event("ADDED", one("b", 7))], then="hold"),
     ]
-    async with bench(
-        tmp_path, lists=[page([one("a")])], watches=watches, silence=0.1
-    ) as it:
+    async with bench(tmp_path, lists=[page([one("a")])], watches=watches, silence=0.1) as it:
         await it.holds("a", "b")
         assert it.versions_watched()[:2] == ["1", "6"]
 
