@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_pruner.decide.standing import Check, Standing, Step, Why
-from gpu_pruner.decide.wording import clock_time, minutes, with_rule
+from gpu_pruner.decide.standing import Check, Standing, Step
+from gpu_pruner.decide.wording import Why, clock_time, minutes, with_rule
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.rules import Mode
@@ -205,9 +205,10 @@ def _why_stopped(standing: Standing) -> Why:
     return standing.workload.obstacle, standing.workload.obstacle.rule
 
 
-def _freeze(standing: Standing, why: tuple[Reason, str]) -> Step:
+def _freeze(standing: Standing, why: Why) -> Step:
     """Let the deadline move with the clock."""
-    step = standing.stay((Reason.CLOCK_FROZEN, f"The deadline stands still ({why[0].value}): {why[1]}")
+    told = f"The deadline stands still ({why[0].value}): {why[1]}"
+    step = standing.stay((Reason.CLOCK_FROZEN, told))
     since = standing.now if standing.book.frozen_since is None else standing.book.frozen_since
     return replace(step, book=replace(step.book, frozen_since=since))
 
@@ -232,11 +233,8 @@ def _voided(standing: Standing, frozen: Seconds) -> str | None:
 
 def _void(standing: Standing, why: str) -> Step:
     """Go back to be warned anew, after a new measurement."""
-    step = standing.enter(
-        Phase.NOMINATED,
-        Reason.WARNING_VOID,
-        f"The warning is void, because {why}. {standing.judgement.message}",
-    )
+    told = f"The warning is void, because {why}. {standing.judgement.message}"
+    step = standing.enter(Phase.NOMINATED, (Reason.WARNING_VOID, told))
     book = replace(
         step.book,
         warned_at=None,

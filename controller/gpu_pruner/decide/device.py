@@ -107,7 +107,11 @@ def judge_device(
         found = Verdict.UNKNOWN, Reason.CONTRADICTION, told
     if found is None and evidence.shared:
         found = Verdict.UNKNOWN, Reason.SHARED_DEVICE, "it is shared by several pods"
-    found = found or _gap(evidence.period, signals, yardstick=yardstick) or _idle(evidence.period, signals)
+    found = (
+        found
+        or _gap(evidence.period, signals, yardstick=yardstick)
+        or _idle(evidence.period, signals)
+    )
     verdict, reason, detail = found
     return DeviceFinding(evidence=evidence, verdict=verdict, reason=reason, detail=detail)
 
@@ -129,7 +133,8 @@ def _activity(
     if newest is None:
         return None
     if newest_at <= born_at:
-        told = f"{SIGNALS[newest.signal].word} was busy at {clock_time(newest_at, now=yardstick.at)}, before the pod was"
+        told = f"{SIGNALS[newest.signal].word} was busy until "
+        told += f"{clock_time(newest_at, now=yardstick.at)}, before the pod was there"
         return Verdict.UNKNOWN, Reason.OWNER_CHANGED, told
     told = _busy(newest, last_at=newest_at, now=yardstick.at)
     return Verdict.ACTIVE, Reason.GPU_ACTIVE, told

@@ -24,7 +24,9 @@ from gpu_pruner.model.signals import (
 )
 
 
-def fold(device: DeviceId, tracks: Iterable[Track], *, period: Period, rules: Rules) -> DeviceEvidence:
+def fold(
+    device: DeviceId, tracks: Iterable[Track], *, period: Period, rules: Rules
+) -> DeviceEvidence:
     """Say what a period of tracks shows about one device.
 
     Several series of one signal count together: the highest value of a step is the step's value.

@@ -134,9 +134,7 @@ def shifted(mask: int, by: int) -> int:
     return mask >> by if by >= 0 else mask << -by
 
 
-def signal_evidence(
-    facts: SignalFacts, period: Period, *, window: Window
-) -> SignalEvidence | None:
+def signal_evidence(facts: SignalFacts, period: Period, *, window: Window) -> SignalEvidence | None:
     """Say what a period's masks show.
 
     Returns:

@@ -18,7 +18,7 @@ from gpu_pruner.decide.device import (
     judge_device,
     needed_seconds,
 )
-from gpu_pruner.decide.wording import about, clock_time, minutes
+from gpu_pruner.decide.wording import Why, about, clock_time, minutes
 from gpu_pruner.model.plan import DeviceFinding
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId
@@ -59,9 +59,23 @@ def suspect_nodes(snapshot: Snapshot) -> frozenset[str]:
     return frozenset((*held, *loose)) - {""}
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One workload as it is being judged."""
+
+    workload: Workload
+    pods: list[GpuPod]
+    """Those that count."""
+    found: list[tuple[GpuPod, DeviceFinding]]
+    window: Seconds
+    """How long it has to be quiet."""
+    yardstick: Yardstick
+
+
 def judge_workload(
     workload: Workload,
     yardstick: Yardstick,
+    *,
     measured: Mapping[DeviceId, DeviceEvidence] | None = None,
 ) -> Judgement:
     """Judge one workload.
@@ -72,37 +86,28 @@ def judge_workload(
         measured: evidence to use instead of the screen's; a device that it lacks has no telemetry.
     """
     pods = [pod for pod in workload.pods if not _is_ignored(pod.record, yardstick)]
-    found = [(pod, finding) for pod in pods for finding in _findings(pod, yardstick, measured)]
+    found = [
+        (pod, finding) for pod in pods for finding in _findings(pod, yardstick, measured=measured)
+    ]
     findings = tuple(finding for _, finding in found)
-    window = max(
-        (needed_seconds(one.evidence, yardstick.rules) for one in findings),
-        default=yardstick.rules.window_seconds,
-    )
-    for pod, finding in found:
-        if finding.verdict is Verdict.ACTIVE:
-            return Judgement(
-                verdict=Verdict.ACTIVE,
-                reason=finding.reason,
-                message=about(pod.record, finding),
-                findings=findings,
-                window_seconds=window,
-            )
-    doubt = _doubt(workload, pods, found, yardstick, window)
-    if doubt is not None:
+    needed = {needed_seconds(one.evidence, yardstick.rules) for one in findings}
+    window = max(needed, default=yardstick.rules.window_seconds)
+    why = _activity(found) or _doubt(_Look(workload, pods, found, window, yardstick))
+    if why is not None:
+        active = why[0] is Reason.GPU_ACTIVE
         return Judgement(
-            verdict=Verdict.UNKNOWN,
-            reason=doubt[0],
-            message=doubt[1],
+            verdict=Verdict.ACTIVE if active else Verdict.UNKNOWN,
+            reason=why[0],
+            message=why[1],
             findings=findings,
             window_seconds=window,
         )
-    since = max(one.evidence.period.start for one in findings)
     return Judgement(
         verdict=Verdict.IDLE,
         reason=Reason.IDLE,
         message=idle_sentence(findings, since=workload.book.idle_since, now=yardstick.at),
         findings=findings,
-        idle_since=since,
+        idle_since=max(one.evidence.period.start for one in findings),
         window_seconds=window,
     )
 
@@ -148,6 +153,7 @@ def _is_ignored(pod: PodRecord, yardstick: Yardstick) -> bool:
 def _findings(
     pod: GpuPod,
     yardstick: Yardstick,
+    *,
     measured: Mapping[DeviceId, DeviceEvidence] | None,
 ) -> Iterator[DeviceFinding]:
     suspect = node_key(pod.record.node) in yardstick.suspect_nodes
@@ -164,25 +170,27 @@ def _findings(
             yield judge_device(evidence, yardstick, born_at=pod.record.created_at, suspect=suspect)
 
 
-def _doubt(
-    workload: Workload,
-    pods: list[GpuPod],
-    found: list[tuple[GpuPod, DeviceFinding]],
-    yardstick: Yardstick,
-    window: Seconds,
-) -> tuple[Reason, str] | None:
+def _activity(found: list[tuple[GpuPod, DeviceFinding]]) -> Why | None:
+    """Return the first device that is busy: it keeps all of the workload."""
+    for pod, finding in found:
+        if finding.verdict is Verdict.ACTIVE:
+            return finding.reason, about(pod.record, finding)
+    return None
+
+
+def _doubt(look: _Look) -> Why | None:
     """Return why the workload is not proven idle although nothing is busy, or None."""
-    if not pods:
+    if not look.pods:
         return Reason.POD_NOT_READY, "No GPU pod of it is running"
-    for pod in pods:
-        if (lifecycle := _lifecycle(pod.record, yardstick, window)) is not None:
+    for pod in look.pods:
+        if (lifecycle := _lifecycle(pod.record, look)) is not None:
             return lifecycle
-    if (rollout := _rollout(workload, yardstick)) is not None:
+    if (rollout := _rollout(look.workload, look.yardstick)) is not None:
         return rollout
-    for pod in pods:
+    for pod in look.pods:
         if pod.gap is not None:
             return pod.gap, _gap_sentence(pod)
-    for pod, finding in found:
+    for pod, finding in look.found:
         if finding.verdict is not Verdict.IDLE:
             return finding.reason, about(pod.record, finding)
     return None
@@ -196,17 +204,17 @@ def _gap_sentence(pod: GpuPod) -> str:
     return f"Pod {pod.record.name}: {rule}"
 
 
-def _lifecycle(pod: PodRecord, yardstick: Yardstick, window: Seconds) -> tuple[Reason, str] | None:
+def _lifecycle(pod: PodRecord, look: _Look) -> Why | None:
     """Return why a pod is not yet, or no longer, one to be judged."""
-    rules = yardstick.rules
+    rules, now = look.yardstick.rules, look.yardstick.at
     if pod.terminating:
         return Reason.POD_TERMINATING, f"Pod {pod.name} is being deleted"
     begin = _counts_from(pod, rules)
-    if begin is None or begin > yardstick.at:
+    if begin is None or begin > now:
         return Reason.POD_NOT_READY, f"Pod {pod.name} is {pod.phase.value} and not Ready"
-    if yardstick.at - begin < window + rules.settle_seconds:
-        told = f"Pod {pod.name} is Ready since {clock_time(begin, now=yardstick.at)}; "
-        told += f"it is judged after {minutes(window + rules.settle_seconds)} minutes"
+    if now - begin < look.window + rules.settle_seconds:
+        told = f"Pod {pod.name} is Ready since {clock_time(begin, now=now)}; "
+        told += f"it is judged after {minutes(look.window + rules.settle_seconds)} minutes"
         return Reason.TOO_YOUNG, told
     return None
 
@@ -221,7 +229,7 @@ def _counts_from(pod: PodRecord, rules: Rules) -> Timestamp | None:
     return None if started is None else started + rules.never_ready_seconds
 
 
-def _rollout(workload: Workload, yardstick: Yardstick) -> tuple[Reason, str] | None:
+def _rollout(workload: Workload, yardstick: Yardstick) -> Why | None:
     """Return how the root is changing, unless its new pods have been stuck for too long."""
     owner = workload.owner
     if owner is None:

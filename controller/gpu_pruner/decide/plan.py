@@ -38,6 +38,7 @@ _NOTHING_VERIFIED: Mapping[str, Verification] = MappingProxyType({})
 def plan(
     snapshot: Snapshot,
     rules: Rules,
+    *,
     verifications: Mapping[str, Verification] = _NOTHING_VERIFIED,
 ) -> Plan:
     """Decide for every workload of a snapshot.

@@ -112,16 +112,16 @@ class ScreenTable:
                 seen, signals = double, self._signals(device, double, memo=double_memo)
             inside = [one for one in record.sightings if one[1] >= seen.first]
             if signals or inside:
-                found[device] = identified(
-                    device, seen, signals=signals, sightings=inside
-                )
+                found[device] = identified(device, seen, signals=signals, sightings=inside)
         return found
 
     def _signals(
         self, device: DeviceId, period: Period, *, memo: _Memo
     ) -> tuple[SignalEvidence, ...]:
         found = [
-            one for facts in self._records[device].signals.values() if (one := self._read(facts, period, memo=memo))
+            one
+            for facts in self._records[device].signals.values()
+            if (one := self._read(facts, period, memo=memo))
         ]
         if device.mig_instance and (board := self._records.get(device.board)) is not None:
             own = {one.signal for one in found}

@@ -35,29 +35,29 @@ def pausing(standing: Standing) -> Step:
     left = len(standing.workload.pods)
     if left:
         return _ordered(standing, f"{left} of its GPU pods are still there")
-    return _idle(standing.enter(Phase.PAUSED, Reason.PAUSED, _since(standing)))
+    return _idle(standing.enter(Phase.PAUSED, (Reason.PAUSED, _since(standing))))
 
 
 def paused(standing: Standing) -> Step:
     """Notice when somebody starts a paused workload."""
     owner = standing.workload.owner
     if owner is None or owner.halted:
-        return _idle(standing.stay(Reason.PAUSED, _since(standing)))
-    return standing.enter(Phase.WATCHING, Reason.RESTARTED, Reason.RESTARTED.rule)
+        return _idle(standing.stay((Reason.PAUSED, _since(standing))))
+    return standing.enter(Phase.WATCHING, (Reason.RESTARTED, Reason.RESTARTED.rule))
 
 
 def restoring(standing: Standing) -> Step:
     """Settle an ordered restore by what the root object shows."""
     owner = standing.workload.owner
     if owner is None:
-        return standing.stay(Reason.RESTORING, "The root object is out of sight")
+        return standing.stay((Reason.RESTORING, "The root object is out of sight"))
     if owner.halted:
         if PAUSED in owner.annotations:
             return _restore(standing, "The pause record is still there: restoring again")
-        return _idle(standing.enter(Phase.PAUSED, Reason.PAUSED, _since(standing)))
+        return _idle(standing.enter(Phase.PAUSED, (Reason.PAUSED, _since(standing))))
     if _is_back(standing, owner):
-        return standing.enter(Phase.WATCHING, Reason.RESTORED, Reason.RESTORED.rule)
-    return standing.stay(Reason.RESTORING, Reason.RESTORING.rule)
+        return standing.enter(Phase.WATCHING, (Reason.RESTORED, Reason.RESTORED.rule))
+    return standing.stay((Reason.RESTORING, Reason.RESTORING.rule))
 
 
 def _not_halted(standing: Standing, owner: OwnerObject) -> Step:
@@ -67,10 +67,9 @@ def _not_halted(standing: Standing, owner: OwnerObject) -> Step:
     if standing.breaker is not None or fresh:
         return _ordered(standing, "It does not show on the root object yet")
     if PAUSED in owner.annotations:
-        return standing.enter(Phase.WATCHING, Reason.RESTARTED, Reason.RESTARTED.rule)
-    step = standing.enter(
-        Phase.WATCHING, Reason.REFUSED, "The pause was ordered but never reached the root object"
-    )
+        return standing.enter(Phase.WATCHING, (Reason.RESTARTED, Reason.RESTARTED.rule))
+    told = "The pause was ordered but never reached the root object"
+    step = standing.enter(Phase.WATCHING, (Reason.REFUSED, told))
     return replace(step, book=replace(step.book, paused_at=None))
 
 
@@ -85,11 +84,11 @@ def _is_back(standing: Standing, owner: OwnerObject) -> bool:
 
 
 def _restore(standing: Standing, why: str) -> Step:
-    return standing.enter(Phase.RESTORING, Reason.RESTORING, why, action=Action.RESTORE)
+    return standing.enter(Phase.RESTORING, (Reason.RESTORING, why), action=Action.RESTORE)
 
 
 def _ordered(standing: Standing, detail: str) -> Step:
-    return _idle(standing.stay(Reason.PAUSING, f"The pause was ordered. {detail}"))
+    return _idle(standing.stay((Reason.PAUSING, f"The pause was ordered. {detail}")))
 
 
 def _idle(step: Step) -> Step:

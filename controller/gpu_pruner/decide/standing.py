@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from gpu_pruner.decide.budget import Budget, size
 from gpu_pruner.decide.device import Yardstick
 from gpu_pruner.decide.idle import Judgement, judge_workload
+from gpu_pruner.decide.wording import Why
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Verification
 from gpu_pruner.model.rules import Rules
@@ -18,10 +19,6 @@ from gpu_pruner.model.snapshot import Breaker, Workload
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import Veto
-
-
-Why = tuple[Reason, str]
-"""A reason, and the sentence that goes with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,9 @@ from gpu_pruner.model.units import HOUR, MINUTE, Seconds, Timestamp, rfc3339
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import PodRecord
 
+Why = tuple[Reason, str]
+"""A reason, and the sentence that goes with it."""
+
 _SAME_DAY: Seconds = 20 * HOUR
 """A time of day alone would be taken for today's when it is older than this."""
 

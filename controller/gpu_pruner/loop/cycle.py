@@ -103,7 +103,7 @@ class Cycle:
             for one in plan(narrowed, self.rules).decisions
         ]
         verified = await verify(asked, self.source, clock=self.clock, rules=self.rules)
-        return plan(narrowed, self.rules, verified).decisions[0]
+        return plan(narrowed, self.rules, verifications=verified).decisions[0]
 
     def _resolve(self, observation: Observation) -> Snapshot:
         """Assemble the snapshot, at a whole second: books are written to the second.
@@ -130,7 +130,7 @@ class Cycle:
         if not wanted:
             return first, ()
         verified = await verify(wanted, self.source, clock=self.clock, rules=self.rules)
-        return plan(snapshot, self.rules, verified), tuple(verified.values())
+        return plan(snapshot, self.rules, verifications=verified), tuple(verified.values())
 
 
 def _counts(observation: Observation, verified: tuple[Verification, ...]) -> Counts:

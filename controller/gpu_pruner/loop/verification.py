@@ -47,7 +47,7 @@ async def _verify_one(
     except ObservationError as error:
         return Verification(at=at, failure=str(error))
     evidence: list[DeviceEvidence] = [
-        fold(device, _about(device, tracks), period, rules) for device in devices
+        fold(device, _about(device, tracks), period=period, rules=rules) for device in devices
     ]
     return Verification(at=at, evidence=tuple(evidence))
 

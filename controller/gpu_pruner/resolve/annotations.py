@@ -57,11 +57,11 @@ def exemptions(sources: Iterable[Source], *, now: Timestamp) -> tuple[Veto, ...]
         veto
         for source in sources
         for value in source.values(EXEMPT)
-        if (veto := _exemption(value, source.place, now)) is not None
+        if (veto := _exemption(value, source.place, now=now)) is not None
     )
 
 
-def _exemption(value: str, place: str, now: Timestamp) -> Veto | None:
+def _exemption(value: str, place: str, *, now: Timestamp) -> Veto | None:
     word = value.strip().lower()
     if word == "false":
         return None

@@ -58,7 +58,7 @@ def assemble(
     attribution = attribute(view, reading.evidence, honor_labels=reading.honor_labels)
     gathered = _gather(view, attribution.pods)
     workloads = [
-        _workload(view, root, pods, now=now, rules=rules) for root, pods in gathered.values()
+        _workload(view, root, pods=pods, now=now, rules=rules) for root, pods in gathered.values()
     ]
     return Snapshot(
         now=now,
@@ -78,7 +78,7 @@ def _gather(
     """Group pods under their roots, and add the roots that have none but are remembered."""
     found: dict[RootRef, tuple[Root, tuple[GpuPod, ...]]] = {}
     for pod in pods:
-        root = root_of(pod.record, view.owners, view.missing_kinds)
+        root = root_of(pod.record, view.owners, missing_kinds=view.missing_kinds)
         _, others = found.get(root.ref, (root, ()))
         found[root.ref] = (root, (*others, pod))
     for uid, kept in view.books.items():
@@ -90,7 +90,7 @@ def _gather(
 
 
 def _workload(
-    view: ClusterView, root: Root, pods: tuple[GpuPod, ...], *, now: Timestamp, rules: Rules
+    view: ClusterView, root: Root, *, pods: tuple[GpuPod, ...], now: Timestamp, rules: Rules
 ) -> Workload:
     kept = view.books.get(root.ref.uid) if root.ref.uid else None
     if kept is None or not _same(kept, root.ref):

@@ -47,7 +47,7 @@ class Root:
 
 
 def root_of(
-    pod: PodRecord, owners: Mapping[str, OwnerObject], missing_kinds: frozenset[str]
+    pod: PodRecord, owners: Mapping[str, OwnerObject], *, missing_kinds: frozenset[str]
 ) -> Root:
     """Walk from a pod to its root.
 
@@ -61,12 +61,13 @@ def root_of(
         root, with an obstacle: its operator would put back what we change below it.
     """
     if pod.owner is None:
-        return Root(_ref("", "Pod", pod.namespace, pod.name, pod.uid), obstacle=Reason.BARE_POD)
+        bare = RootRef(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        return Root(bare, obstacle=Reason.BARE_POD)
     at, seen = pod.owner, {pod.uid}
     while True:
-        here = _ref(at.group, at.kind, pod.namespace, at.name, at.uid)
+        here = _ref(at, pod.namespace)
         found = owners.get(at.uid)
-        if found is None or not _is(found, at, pod.namespace):
+        if found is None or not _is(found, at, namespace=pod.namespace):
             return Root(here, obstacle=_unread(at, missing_kinds))
         if found.owner is None:
             return Root(found.root, owner=found)
@@ -76,11 +77,13 @@ def root_of(
         at = found.owner
 
 
-def _ref(group: str, kind: str, namespace: str, name: str, uid: str) -> RootRef:
-    return RootRef(kind=kind, namespace=namespace, name=name, group=group, uid=uid)
+def _ref(owner: OwnerRef, namespace: str) -> RootRef:
+    return RootRef(
+        kind=owner.kind, namespace=namespace, name=owner.name, group=owner.group, uid=owner.uid
+    )
 
 
-def _is(found: OwnerObject, wanted: OwnerRef, namespace: str) -> bool:
+def _is(found: OwnerObject, wanted: OwnerRef, *, namespace: str) -> bool:
     """Whether an object is what the reference says: a uid alone can be claimed by anybody."""
     root = found.root
     return (root.group, root.kind, root.name, root.namespace) == (
