@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import enum
 import inspect
+import math
 import re
 import sys
 import types
@@ -29,8 +30,11 @@ from pydantic_core import PydanticUndefined
 
 from gpu_pruner import errors
 from gpu_pruner.cli.commands import command_line
+from gpu_pruner.decide.signals import ANYTHING, SIGNALS, SignalRule
 from gpu_pruner.model import annotations
+from gpu_pruner.model.signals import Signal
 from gpu_pruner.model.verdict import Reason
+from gpu_pruner.observe.profiles import FIELDS, Field
 from gpu_pruner.record import rows as plan_rows
 from gpu_pruner.record import statistics
 from gpu_pruner.record.metrics import METRICS
@@ -59,6 +63,9 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     statistics.IdleWorkloads,
 )
 """What the routes answer, the whole before its parts."""
+
+LARGE = 1e300
+"""A limit beyond this only refuses infinity."""
 
 Row: TypeAlias = tuple[str, ...]
 Schema: TypeAlias = dict[str, Any]  # YAML, as it comes
@@ -227,6 +234,30 @@ def metrics() -> str:
     return table(("Metric", "Type", "Labels", "Meaning"), rows)
 
 
+def signals() -> str:
+    """Return the metrics that are read, and what each can say."""
+    rows = [signal_row(field, SIGNALS[field.signal]) for field in FIELDS]
+    return table(("Metric", "Says", "As", "Counts as work", "Possible values"), rows)
+
+
+def signal_row(field: Field, rule: SignalRule) -> Row:
+    """Return one metric with its rule, in the unit that it is exported in."""
+
+    def exported(value: float) -> str:
+        return f"{value / field.scale:g}"
+
+    if field.signal is Signal.ENGINE:
+        work = "from `--idle-threshold`"
+    elif math.isinf(rule.active_from):
+        work = ""
+    else:
+        least = rule.active_from == ANYTHING
+        work = "above 0" if least else f"from {exported(rule.active_from)}"
+    bounded = rule.highest < LARGE
+    top = f"to {exported(rule.highest)}" if bounded else "or more"
+    return code(field.metric), rule.word, rule.role.value, work, f"{exported(rule.lowest)} {top}"
+
+
 def gpuworkload() -> str:
     """Return the fields of a GPUWorkload, as its CRD has them."""
     definition = yaml.safe_load(CRD.read_text(encoding="utf-8"))
@@ -282,6 +313,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "metrics.md": metrics,
     "reasons.md": reasons,
     "settings.md": settings,
+    "signals.md": signals,
 }
 """Page under `reference/` to what fills its block."""
 
