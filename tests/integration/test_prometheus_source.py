@@ -46,6 +46,7 @@ GAPPED = {"UUID": "GPU-3gap", "Hostname": "node-a"}
 BROKEN = {"UUID": "GPU-4nan", "Hostname": "node-a"}
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+ENGINE_FIELD = BY_METRIC[ENGINE]
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
 ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 
@@ -266,7 +267,7 @@ async def test_too_many_samples_are_asked_for_in_smaller_parts(tmp_path: Path) -
     with prometheus_with_past(tmp_path, honor_labels=True, arguments=(limit,)) as server:
         async with source_of(server.url) as source:
             with pytest.raises(QueryTooLarge):
-                source._range(peaks(BY_METRIC[ENGINE], 'UUID!=""', 60), WINDOW)
+                source._timed(lambda: source._range(peaks(ENGINE_FIELD, 'UUID!=""', 60), WINDOW))
             screen = await source.screen(now=NOW, back_to=START)
             (free,) = of(screen.tracks, "GPU-1free", Signal.ENGINE)
             assert len(free.steps) == 35

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPConnection
@@ -122,7 +123,8 @@ class ScriptedServer:
             handler.send_header(name, value)
         handler.send_header("Content-Length", str(len(content) + (100 if answer.cut else 0)))
         handler.end_headers()
-        handler.wfile.write(content)
+        with suppress(ConnectionError):  # a client may hang up on us
+            handler.wfile.write(content)
 
     def _answer(self, request: Seen, path: str, body: bytes) -> Answer:
         if self.bearer and request.headers.get("Authorization") != f"Bearer {self.bearer}":

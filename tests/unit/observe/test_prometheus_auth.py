@@ -50,11 +50,11 @@ def test_an_unusable_token_file_is_named(tmp_path: Path, content: bytes | None, 
 def test_file_wins_over_token_and_token_over_the_url(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("from-file", encoding="ascii")
-    all_set = settings(token="fixed", token_file=file)  # noqa: S106 - not a secret
-    assert header(auth_for(all_set, user="u", password="p")) == "Bearer from-file"  # noqa: S106
-    fixed = settings(token="fixed")  # noqa: S106
-    assert header(auth_for(fixed, user="u", password="p")) == "Bearer fixed"  # noqa: S106
-    assert header(auth_for(settings(), user="u", password="p")) == "Basic dTpw"  # noqa: S106
+    all_set = settings(token="fixed", token_file=file)
+    assert header(auth_for(all_set, user="u", password="p")) == "Bearer from-file"
+    fixed = settings(token="fixed")
+    assert header(auth_for(fixed, user="u", password="p")) == "Bearer fixed"
+    assert header(auth_for(settings(), user="u", password="p")) == "Basic dTpw"
 
 
 def test_without_credentials_nothing_is_added() -> None:

@@ -100,6 +100,7 @@ def test_a_refusal_names_the_fix(status: int, body: bytes, said: str) -> None:
         (422, error("execution", "query processing would load too many samples into memory")),
         (400, error("bad_data", "exceeded maximum resolution of 11,000 points per timeseries.")),
         (503, error("timeout", "query timed out in expression evaluation")),
+        (422, error("422", "cannot select more than -search.maxSamplesPerQuery=1 samples")),
         (422, error("execution", "the query exceeded ... (err-mimir-max-series-per-query)")),
     ],
 )

@@ -15,7 +15,7 @@ from support.scripted import Answer, ScriptedServer
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
 from gpu_pruner.model.signals import DeviceId, Period, Signal
-from gpu_pruner.observe import prometheus_transport
+from gpu_pruner.observe import prometheus, prometheus_transport
 from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.settings.schema import PrometheusSettings
 
@@ -189,7 +189,7 @@ async def test_html_instead_of_data(server: ScriptedServer) -> None:
 async def test_redirects_are_not_followed(server: ScriptedServer) -> None:
     headers = {"Location": "http://user:s3cret@login.example:80/?token=s3cret"}
     server.answers = {QUERY: Answer("", 302, headers)}
-    said = await failure(server.url, token="s3cret")  # noqa: S106 - not a secret
+    said = await failure(server.url, token="s3cret")
     assert "redirects to login.example (HTTP 302)" in said
     assert "s3cret" not in said
     assert len(server.seen) == 1
@@ -249,4 +249,20 @@ async def test_after_close_nothing_more_is_asked(server: ScriptedServer) -> None
         source._closed = True
         with pytest.raises(PrometheusError, match="stopping"):
             await source.screen(now=NOON, back_to=NOON)
+    assert server.seen == []
+
+
+async def test_a_server_that_always_finds_the_question_too_large_is_given_up(
+    server: ScriptedServer,
+) -> None:
+    refused = json.dumps({"status": "error", "errorType": "timeout", "error": "timed out"})
+    server.answers = {**one_device(), RANGE: Answer(refused, 503)}
+    assert "gave up on the query" in await failure(server.url)
+
+
+async def test_cutting_into_parts_ends_with_the_time_for_the_whole_question(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus, "_PATIENCE", 0)
+    assert "too slow for the whole question" in await failure(server.url)
     assert server.seen == []
