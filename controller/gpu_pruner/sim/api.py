@@ -8,26 +8,42 @@ which shape the ``Accept`` header asks for. The rules of writing are in `writes`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 
 import msgspec
 
-from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.units import Seconds
 from gpu_pruner.sim.exchange import Exchange
 from gpu_pruner.sim.failures import ApiFailure, bad_request, not_allowed
 from gpu_pruner.sim.faults import Faults
 from gpu_pruner.sim.listing import PARTIAL, Pages, encode_list, encode_object, list_metadata
-from gpu_pruner.sim.patches import MERGE
-from gpu_pruner.sim.resources import ACCESS_REVIEWS, Catalogue, Resource
+from gpu_pruner.sim.patches import MERGE, Patch
+from gpu_pruner.sim.resources import ACCESS_REVIEWS, Resource
 from gpu_pruner.sim.routes import Query, Route, parse_query
 from gpu_pruner.sim.scaling import encode_scale, resize
 from gpu_pruner.sim.selectors import Matcher, field_matcher, label_matcher
-from gpu_pruner.sim.store import Item, Store
+from gpu_pruner.sim.state import State
+from gpu_pruner.sim.store import Item
 from gpu_pruner.sim.tables import TABLE, encode_table
 from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text
 from gpu_pruner.sim.watching import Watch, WatchOptions
-from gpu_pruner.sim.writes import DeleteOptions, Target, Writer
+from gpu_pruner.sim.writes import DeleteOptions, Target
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request whose path and query are understood."""
+
+    exchange: Exchange
+    target: Target
+    query: Query
+    user: str
+
+    @property
+    def accept(self) -> str:
+        """Return the ``Accept`` header."""
+        return self.exchange.header("Accept")
 
 
 class Api:
@@ -35,25 +51,22 @@ class Api:
 
     def __init__(
         self,
-        store: Store,
-        catalogue: Catalogue,
+        state: State,
         *,
-        writer: Writer,
         faults: Faults,
-        now: Callable[[], Timestamp],
         bookmark_seconds: Seconds,
     ) -> None:
-        self.catalogue = catalogue
-        self.pages = Pages(store)
-        self._store = store
-        self._writer = writer
+        self.catalogue = state.catalogue
+        self.pages = Pages(state.store)
+        self._store = state.store
+        self._writer = state.writer
+        self._now = state.moments.now
         self._faults = faults
-        self._now = now
         self._bookmark_seconds = bookmark_seconds
 
     def serves(self, route: Route) -> bool:
         """Tell whether the path of a route exists."""
-        resource = self.catalogue.find(route.group, route.version, route.plural)
+        resource = self._resource(route)
         if resource is None or (route.namespace and not resource.namespaced):
             return False
         if route.name and resource.namespaced and not route.namespace:
@@ -61,116 +74,117 @@ class Api:
         subresources = {"": True, "status": resource.has_status, "scale": resource.has_scale}
         return subresources.get(route.subresource, False)
 
-    async def answer(self, exchange: Exchange, route: Route, user: str) -> None:
+    async def answer(self, exchange: Exchange, *, route: Route, user: str) -> None:
         """Answer a request whose path exists.
 
         Raises:
             ApiFailure: it is refused.
         """
-        resource = self.catalogue.find(route.group, route.version, route.plural)
+        resource = self._resource(route)
         if resource is None:
             raise ApiFailure(HTTPStatus.NOT_FOUND, "NotFound", "there is no such resource")
         target = Target(resource, route.namespace, route.name, route.subresource)
-        query = parse_query(exchange.argument)
+        call = _Call(exchange, target, parse_query(exchange.argument), user)
         match exchange.method:
-            case "GET" if query.watch:
-                await self._watch(exchange, target, query, user)
+            case "GET" if call.query.watch:
+                await self._watch(call)
             case "GET" if target.name:
-                await self._send(exchange, target, self._writer.existing(target))
+                await self._send(call, self._writer.existing(target))
             case "GET":
-                await self._list(exchange, target, query)
+                await self._list(call)
             case "POST" if not target.name:
-                await self._create(exchange, target, query)
+                await self._create(call)
             case "PATCH" if target.name:
-                item = self._patch(target, exchange, query)
-                await self._send(exchange, target, item)
+                await self._send(call, self._patch(call))
             case "PUT" if target.name:
-                await self._send(exchange, target, self._replace(target, exchange, query))
+                await self._send(call, self._replace(call))
             case "DELETE" if target.name and not target.subresource:
-                await self._delete(exchange, target, query)
+                await self._delete(call)
             case _:
                 raise not_allowed(f"{exchange.method} of {resource.plural}")
 
-    async def _send(
-        self, exchange: Exchange, target: Target, item: Item, *, status: int = HTTPStatus.OK
-    ) -> None:
-        if target.subresource == "scale":
-            await exchange.answer(encode_scale(item), status=status)
-        else:
-            await exchange.answer(self._object(exchange, item), status=status)
+    def _resource(self, route: Route) -> Resource | None:
+        return self.catalogue.find(group=route.group, version=route.version, plural=route.plural)
 
-    def _object(self, exchange: Exchange, item: Item) -> bytes:
-        accept = exchange.header("Accept")
-        if TABLE in accept:
+    async def _send(self, call: _Call, item: Item, *, status: int = HTTPStatus.OK) -> None:
+        is_scale = call.target.subresource == "scale"
+        body = encode_scale(item) if is_scale else self._object(call, item)
+        await call.exchange.answer(body, status=status)
+
+    def _object(self, call: _Call, item: Item) -> bytes:
+        if TABLE in call.accept:
             metadata: JsonObject = {"resourceVersion": str(item.version)}
             return encode_table(item.resource, [item], metadata=metadata, now=self._now())
-        return encode_object(item, partial=PARTIAL in accept)
+        return encode_object(item, partial=PARTIAL in call.accept)
 
-    async def _list(self, exchange: Exchange, target: Target, query: Query) -> None:
-        if target.resource.create_only:
-            raise not_allowed(f"a list of {target.resource.plural}")
+    async def _list(self, call: _Call) -> None:
+        resource, query = call.target.resource, call.query
+        if resource.create_only:
+            raise not_allowed(f"a list of {resource.plural}")
         if query.continue_token:
             page = self.pages.following(query.continue_token, query.limit)
         else:
-            matcher = _matcher(target, query)
-            page = self.pages.first(
-                target.resource, target.namespace, matcher=matcher, limit=query.limit
-            )
-        accept = exchange.header("Accept")
-        if TABLE in accept:
-            body = encode_table(
-                target.resource, page.items, metadata=list_metadata(page), now=self._now()
-            )
+            matcher = _matcher(call.target, query)
+            namespace = call.target.namespace
+            page = self.pages.first(resource, namespace, matcher=matcher, limit=query.limit)
+        if TABLE in call.accept:
+            metadata = list_metadata(page)
+            body = encode_table(resource, page.items, metadata=metadata, now=self._now())
         else:
-            body = encode_list(target.resource, page, partial=PARTIAL in accept)
-        await exchange.answer(body)
+            body = encode_list(resource, page, partial=PARTIAL in call.accept)
+        await call.exchange.answer(body)
 
-    async def _watch(self, exchange: Exchange, target: Target, query: Query, user: str) -> None:
+    async def _watch(self, call: _Call) -> None:
+        exchange, target, query = call.exchange, call.target, call.query
         options = WatchOptions(
+            resource=target.resource,
             namespace=target.namespace,
             matcher=_matcher(target, query),
             version=query.resource_version,
             bookmarks=query.bookmarks,
             initial_events=query.send_initial_events,
-            encode=lambda item: self._object(exchange, item),
+            encode=lambda item: self._object(call, item),
             timeout_seconds=query.timeout_seconds,
             bookmark_seconds=self._bookmark_seconds,
         )
-        watch = Watch(self._store, target.resource, options)
+        watch = Watch(self._store, options)
         await exchange.begin_stream()
         closing = asyncio.ensure_future(_end_when_closed(exchange, watch))
         try:
             async for line in watch.lines():
-                await self._faults.until_lifted(exchange.method, exchange.path, user)
+                await self._faults.until_lifted(exchange.method, exchange.path, user=call.user)
                 if not await exchange.write(line):
                     break
             exchange.end_stream()
         finally:
             closing.cancel()
 
-    async def _create(self, exchange: Exchange, target: Target, query: Query) -> None:
-        body = _object(exchange.body)
-        if target.resource is ACCESS_REVIEWS:
+    async def _create(self, call: _Call) -> None:
+        body = _object(call.exchange.body)
+        if call.target.resource is ACCESS_REVIEWS:
             body["status"] = {"allowed": True}
-            await exchange.answer(msgspec.json.encode(body), status=HTTPStatus.CREATED)
+            await call.exchange.answer(msgspec.json.encode(body), status=HTTPStatus.CREATED)
             return
-        item = self._writer.create(target, body, dry_run=query.dry_run)
-        await self._send(exchange, target, item, status=HTTPStatus.CREATED)
+        item = self._writer.create(call.target, body, dry_run=call.query.dry_run)
+        await self._send(call, item, status=HTTPStatus.CREATED)
 
-    def _patch(self, target: Target, exchange: Exchange, query: Query) -> Item:
-        content_type = exchange.header("Content-Type").partition(";")[0].strip()
-        patch = _decoded(exchange.body)
-        if target.subresource == "scale":
-            patch, content_type = resize(patch), MERGE
-        return self._writer.patch(target, patch, content_type, dry_run=query.dry_run)
+    def _patch(self, call: _Call) -> Item:
+        body = _decoded(call.exchange.body)
+        kind = call.exchange.header("Content-Type").partition(";")[0].strip()
+        patch = Patch(kind, body)
+        if call.target.subresource == "scale":
+            patch = Patch(MERGE, resize(body))
+        return self._writer.patch(call.target, patch, dry_run=call.query.dry_run)
 
-    def _replace(self, target: Target, exchange: Exchange, query: Query) -> Item:
-        body = _object(exchange.body)
-        if target.subresource == "scale":
-            return self._writer.patch(target, resize(body), MERGE, dry_run=query.dry_run)
-        return self._writer.replace(target, body, dry_run=query.dry_run)
+    def _replace(self, call: _Call) -> Item:
+        body = _object(call.exchange.body)
+        if call.target.subresource == "scale":
+            patch = Patch(MERGE, resize(body))
+            return self._writer.patch(call.target, patch, dry_run=call.query.dry_run)
+        return self._writer.replace(call.target, body, dry_run=call.query.dry_run)
 
-    async def _delete(self, exchange: Exchange, target: Target, query: Query) -> None:
+    async def _delete(self, call: _Call) -> None:
+        exchange, target = call.exchange, call.target
         asked = _object(exchange.body) if exchange.body else {}
         grace = exchange.argument("gracePeriodSeconds") or child(asked, "gracePeriodSeconds")
         policy = exchange.argument("propagationPolicy") or text(asked, "propagationPolicy")
@@ -180,9 +194,9 @@ class Api:
             version=text(asked, "preconditions", "resourceVersion"),
             orphan=policy == "Orphan",
         )
-        item = self._writer.delete(target, options, dry_run=query.dry_run)
-        if self._store.get(target.resource, target.namespace, target.name) is not None:
-            await self._send(exchange, target, item)
+        item = self._writer.delete(target, options, dry_run=call.query.dry_run)
+        if self._store.get(target.resource, target.key) is not None:
+            await self._send(call, item)
             return
         status: JsonObject = {
             "kind": "Status",

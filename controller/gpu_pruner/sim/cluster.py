@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -19,23 +18,21 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
 from gpu_pruner.sim.api import Api
 from gpu_pruner.sim.controllers.loop import ControlLoop
-from gpu_pruner.sim.controllers.toolbox import Toolbox
-from gpu_pruner.sim.exporter import exposition
+from gpu_pruner.sim.exporter import Exporter
 from gpu_pruner.sim.faults import Fault, Faults, Trouble
 from gpu_pruner.sim.history import Scraping, openmetrics_history
-from gpu_pruner.sim.identity import Identities, uuid_of
+from gpu_pruner.sim.identity import uuid_of
 from gpu_pruner.sim.journal import RequestRecord
-from gpu_pruner.sim.kubelet import Kubelet, Pace
+from gpu_pruner.sim.kubelet import Pace
 from gpu_pruner.sim.meter import Meter
-from gpu_pruner.sim.moments import Moments
-from gpu_pruner.sim.occupancy import Occupancy
-from gpu_pruner.sim.resources import BUILT_IN, CRDS, NODES, NOTEBOOKS, PODS, Catalogue
-from gpu_pruner.sim.seeding import Seeder, node_condition
+from gpu_pruner.sim.resources import CRDS, NODES, PODS
+from gpu_pruner.sim.seeding import node_condition, seed
 from gpu_pruner.sim.serving import Server
-from gpu_pruner.sim.store import Item, Store
+from gpu_pruner.sim.state import State
+from gpu_pruner.sim.store import Item, Key
 from gpu_pruner.sim.tree import JsonObject, mapping, with_value
 from gpu_pruner.sim.world import World, within
-from gpu_pruner.sim.writes import Target, Writer
+from gpu_pruner.sim.writes import Target
 
 CONTROLLER = "gpu-pruner"
 OPERATOR = "operator"
@@ -68,8 +65,8 @@ class SimulatedCluster:
         self,
         world: World,
         clock: Clock,
-        port: int = 0,
         *,
+        port: int = 0,
         crds: Sequence[Mapping[str, object]] = (),
         users: Iterable[str] = (CONTROLLER, OPERATOR),
         tuning: Tuning | None = None,
@@ -81,31 +78,16 @@ class SimulatedCluster:
         self._port = port
         self._crds = crds
         self._tokens = {user: uuid_of(world.seed, "token", user) for user in users}
-        self._moments = Moments(clock)
-        self._identities = Identities(world.seed)
-        served = BUILT_IN if NOTEBOOKS.kind in world.absent_kinds else (*BUILT_IN, NOTEBOOKS)
-        self._catalogue = Catalogue(served)
-        self._store = Store(history=tuning.history)
-        self._occupancy = Occupancy(world)
-        self._meter = Meter(world, self._occupancy, begin=self.begin)
-        self._writer = Writer(
-            self._store, self._catalogue, now=self._moments.now, identities=self._identities
+        self._state = State.empty(world, clock, history=tuning.history)
+        self._exporter = Exporter(
+            Meter(world, self._state.occupancy, begin=self.begin), self._state.occupancy
         )
-        tools = Toolbox(self._store, self._catalogue, writer=self._writer, moments=self._moments)
-        kubelet = Kubelet(tools, self._occupancy, world, pace=tuning.pace)
-        self._control = ControlLoop(tools, kubelet)
-        self._api = Api(
-            self._store,
-            self._catalogue,
-            writer=self._writer,
-            faults=self.faults,
-            now=self._moments.now,
-            bookmark_seconds=tuning.bookmark_seconds,
-        )
+        self._control = ControlLoop(self._state, pace=tuning.pace)
+        self._api = Api(self._state, faults=self.faults, bookmark_seconds=tuning.bookmark_seconds)
         self._server = Server(
             self._api,
             faults=self.faults,
-            now=self._moments.now,
+            now=self._state.moments.now,
             scrape=self._scrape,
             users={token: user for user, token in self._tokens.items()} | {"": tuning.anonymous},
         )
@@ -114,29 +96,16 @@ class SimulatedCluster:
     async def __aenter__(self) -> Self:
         """Build the world and start serving it."""
         for crd in self._crds:
-            self._writer.create(Target(CRDS, ""), mapping(dict(crd)))
-        seeder = Seeder(
-            self.world,
-            self._store,
-            writer=self._writer,
-            catalogue=self._catalogue,
-            moments=self._moments,
-            identities=self._identities,
-        )
-        seeder.seed(self._control, self._occupancy, begin=self.begin)
+            self._state.writer.create(Target(CRDS, ""), mapping(dict(crd)))
+        seed(self._state, self._control, begin=self.begin)
         self._control.start()
         self._port = self._server.listen(self._port)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         """Stop everything and cut every connection."""
         self._control.stop()
-        await self._moments.close()
+        await self._state.moments.close()
         await self._server.close()
 
     @property
@@ -165,47 +134,51 @@ class SimulatedCluster:
         }
         return yaml.safe_dump(config, sort_keys=False)
 
-    def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
+    def get(self, kind: str, *, name: str, namespace: str = "") -> JsonObject | None:
         """Return an object as a copy, or None where there is none.
 
         Args:
             kind: for example ``Deployment``.
-            namespace: empty for kinds without one.
             name: of the object.
+            namespace: empty for kinds without one.
         """
-        resource = self._catalogue.of_kind(kind)
-        item = self._store.get(resource, namespace, name) if resource else None
+        item = self._find(kind, (namespace, name))
         return None if item is None else _copy(item)
 
     def all(self, kind: str, namespace: str = "") -> tuple[JsonObject, ...]:
         """Return all objects of a kind as copies, ordered by namespace and name."""
-        resource = self._catalogue.of_kind(kind)
-        found = self._store.all(resource, namespace) if resource else []
+        resource = self._state.catalogue.of_kind(kind)
+        found = self._state.store.all(resource, namespace) if resource else []
         return tuple(map(_copy, found))
 
-    def pods_of(self, kind: str, namespace: str, name: str) -> tuple[JsonObject, ...]:
+    def pods_of(self, kind: str, *, name: str, namespace: str) -> tuple[JsonObject, ...]:
         """Return the pods at the bottom of an object's chain of controllers, as copies."""
-        resource = self._catalogue.of_kind(kind)
-        root = self._store.get(resource, namespace, name) if resource else None
+        root = self._find(kind, (namespace, name))
         return tuple(map(_copy, self._pods_below(root))) if root else ()
+
+    def _find(self, kind: str, key: Key) -> Item | None:
+        resource = self._state.catalogue.of_kind(kind)
+        return self._state.store.get(resource, key) if resource else None
 
     def _pods_below(self, item: Item) -> list[Item]:
         if item.resource is PODS:
             return [item]
-        return [pod for one in self._store.dependents(item.uid) for pod in self._pods_below(one)]
+        return [
+            pod for one in self._state.store.dependents(item.uid) for pod in self._pods_below(one)
+        ]
 
     def gpus_allocated(self) -> int:
         """Return how many GPUs (and MIG slices) pods hold now."""
-        return self._occupancy.allocated
+        return self._state.occupancy.allocated
 
     def set_node_ready(self, node: str, *, ready: bool) -> None:
         """Make a node Ready, or lose contact with it: its pods stay, new ones go elsewhere."""
-        item = self._store.get(NODES, "", node)
+        item = self._state.store.get(NODES, ("", node))
         if item is None:
             raise KeyError(node)
-        moment = rfc3339(self._moments.now())
+        moment = rfc3339(self._state.moments.now())
         conditions = [node_condition(ready=ready, at=moment)]
-        self._store.put(NODES, with_value(item.body, ("status", "conditions"), conditions))
+        self._state.store.put(NODES, with_value(item.body, ("status", "conditions"), to=conditions))
 
     def kill_exporter(self, node: str) -> Fault:
         """Make a node's exporter refuse connections until the returned fault is removed."""
@@ -221,20 +194,21 @@ class SimulatedCluster:
 
     def forget_history(self) -> None:
         """Make every resource version and continue token given out so far expire."""
-        self._store.compact()
+        self._state.store.compact()
         self._api.pages.forget()
 
     def history(self, scraping: Scraping) -> str:
         """Return what a Prometheus would have stored, as OpenMetrics text for promtool."""
-        return "".join(openmetrics_history(self.world, self._occupancy, self._meter, scraping))
+        return "".join(openmetrics_history(self.world, self._exporter, scraping=scraping))
 
     def exposition(self, node: str) -> str:
         """Return what the exporter of a node answers now."""
-        return exposition(self._meter, self._occupancy, node, self._moments.now())
+        return self._exporter.exposition(node, self._state.moments.now())
 
     def _scrape(self, name: str) -> str | None:
+        minute = self._exporter.meter.minute(self._state.moments.now())
         node = next((one for one in self.world.nodes if one.name == name), None)
-        if node is None or within(node.exporter_gaps, self._meter.minute(self._moments.now())):
+        if node is None or within(node.exporter_gaps, minute):
             return None
         return self.exposition(name)
 

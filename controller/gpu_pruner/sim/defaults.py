@@ -33,13 +33,13 @@ def defaulted(resource: Resource, body: JsonObject) -> JsonObject:
     defaults = _SPECS.get(resource.key)
     if defaults is None:
         return body
-    filled = with_value(body, ("spec",), defaults | mapping(body, "spec"))
+    filled = with_value(body, ("spec",), to=defaults | mapping(body, "spec"))
     return _with_requests(filled) if resource is PODS else filled
 
 
 def _with_requests(body: JsonObject) -> JsonObject:
     containers = [_requested(one) for one in elements(body, "spec", "containers")]
-    return with_value(body, ("spec", "containers"), containers)
+    return with_value(body, ("spec", "containers"), to=containers)
 
 
 def _requested(container: JsonObject) -> JsonObject:
@@ -47,4 +47,4 @@ def _requested(container: JsonObject) -> JsonObject:
     if not isinstance(limits, dict):
         return container
     requests = limits | mapping(container, "resources", "requests")
-    return with_value(container, ("resources", "requests"), requests)
+    return with_value(container, ("resources", "requests"), to=requests)

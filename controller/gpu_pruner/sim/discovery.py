@@ -32,9 +32,9 @@ def discover(catalogue: Catalogue, path: str) -> JsonObject | None:
         case ["apis", group] if any(one.group == group for one in catalogue):
             document = {"kind": "APIGroup", "apiVersion": "v1"} | _group(catalogue, group)
         case ["api", version]:
-            document = _resources(catalogue, "", version)
+            document = _resources(catalogue, group="", version=version)
         case ["apis", group, version]:
-            document = _resources(catalogue, group, version)
+            document = _resources(catalogue, group=group, version=version)
         case _:
             document = None
     return document
@@ -46,7 +46,7 @@ def _group(catalogue: Catalogue, name: str) -> JsonObject:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _resources(catalogue: Catalogue, group: str, version: str) -> JsonObject | None:
+def _resources(catalogue: Catalogue, *, group: str, version: str) -> JsonObject | None:
     found = [one for one in catalogue if (one.group, one.version) == (group, version)]
     if not found:
         return None

@@ -65,14 +65,14 @@ class Exchange:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Send a whole answer."""
-        extra = {"Content-Length": str(len(body))} | dict(headers or {})
-        await self._begin(status, content_type, extra, body)
+        extra = {"Content-Length": str(len(body)), "Content-Type": content_type}
+        await self._begin(status, extra | dict(headers or {}), chunk=body)
         if not self.closed.is_set():
             self._connection.finish()
 
     async def begin_stream(self, content_type: str = JSON) -> None:
         """Send the head of an answer whose length nobody knows yet."""
-        await self._begin(HTTPStatus.OK, content_type, {}, b"")
+        await self._begin(HTTPStatus.OK, {"Content-Type": content_type})
 
     async def write(self, chunk: bytes) -> bool:
         """Send a part of a streamed answer.
@@ -99,15 +99,13 @@ class Exchange:
             self.closed.set()
             self._connection.detach().close()
 
-    async def _begin(
-        self, status: int, content_type: str, extra: Mapping[str, str], chunk: bytes
-    ) -> None:
+    async def _begin(self, status: int, extra: Mapping[str, str], *, chunk: bytes = b"") -> None:
         self.status = int(status)
         if self.on_head is not None:
             self.on_head()
         if self.closed.is_set():
             return
-        headers = HTTPHeaders({"Content-Type": content_type, "Date": format_timestamp(self._date)})
+        headers = HTTPHeaders({"Date": format_timestamp(self._date)})
         headers.update(extra)
         start = ResponseStartLine("HTTP/1.1", self.status, HTTPStatus(self.status).phrase)
         try:

@@ -116,15 +116,6 @@ class Row:
     reading: Reading
 
 
-def rows(meter: Meter, occupancy: Occupancy, node: str, moment: Timestamp) -> Iterator[Row]:
-    """Read all devices of a node that have series at a moment, in order."""
-    for device in occupancy.devices[node]:
-        if not meter.is_missing(device, moment):
-            holder = occupancy.holder(device, moment)
-            reading = meter.read(device, moment)
-            yield Row(device, device_labels(device), pod_labels(holder), reading)
-
-
 def device_labels(device: Device) -> tuple[tuple[str, str], ...]:
     """Return the labels of a device, in the exporter's order."""
     slice_labels: tuple[tuple[str, str], ...] = ()
@@ -156,10 +147,10 @@ def pod_labels(holder: Holding | None) -> tuple[tuple[str, str], ...]:
     )
 
 
-def line(name: str, labels: tuple[tuple[str, str], ...], value: str) -> str:
-    """Write one sample."""
+def line(name: str, labels: tuple[tuple[str, str], ...]) -> str:
+    """Write the begin of a sample's line; the value follows it."""
     inside = ",".join(f'{key}="{escaped(text)}"' for key, text in labels)
-    return f"{name}{{{inside}}} {value}"
+    return f"{name}{{{inside}}} "
 
 
 def escaped(value: str) -> str:
@@ -172,18 +163,33 @@ def families_of(device: Device) -> tuple[Family, ...]:
     return tuple(one for one in FAMILIES if one.on_slices or not device.mig_instance)
 
 
-def exposition(meter: Meter, occupancy: Occupancy, node: str, moment: Timestamp) -> str:
-    """Return what a scrape of a node's exporter answers at a moment."""
-    seen = list(rows(meter, occupancy, node, moment))
-    lines: list[str] = []
-    for family in FAMILIES:
-        samples = [
-            line(family.name, row.device_labels + row.pod_labels, family.value(row.reading))
-            for row in seen
-            if family in families_of(row.device)
-        ]
-        if samples:
-            lines.append(f"# HELP {family.name} {family.help}")
-            lines.append(f"# TYPE {family.name} {family.type}")
-            lines += samples
-    return "\n".join([*lines, ""])
+class Exporter:
+    """The exporters of all nodes."""
+
+    def __init__(self, meter: Meter, occupancy: Occupancy) -> None:
+        self.meter = meter
+        self._occupancy = occupancy
+
+    def rows(self, node: str, moment: Timestamp) -> Iterator[Row]:
+        """Read all devices of a node that have series at a moment, in order."""
+        for device in self._occupancy.devices[node]:
+            if not self.meter.is_missing(device, moment):
+                holder = self._occupancy.holder(device, moment)
+                reading = self.meter.read(device, moment)
+                yield Row(device, device_labels(device), pod_labels(holder), reading)
+
+    def exposition(self, node: str, moment: Timestamp) -> str:
+        """Return what a scrape of a node's exporter answers at a moment."""
+        seen = list(self.rows(node, moment))
+        lines: list[str] = []
+        for family in FAMILIES:
+            samples = [
+                line(family.name, row.device_labels + row.pod_labels) + family.value(row.reading)
+                for row in seen
+                if family in families_of(row.device)
+            ]
+            if samples:
+                lines.append(f"# HELP {family.name} {family.help}")
+                lines.append(f"# TYPE {family.name} {family.type}")
+                lines += samples
+        return "\n".join([*lines, ""])

@@ -71,7 +71,7 @@ def already_exists(resource: Resource, name: str) -> ApiFailure:
     )
 
 
-def conflict(resource: Resource, name: str, why: str) -> ApiFailure:
+def conflict(resource: Resource, name: str, *, why: str) -> ApiFailure:
     """Return 409 ``Conflict``: a precondition (resourceVersion, or uid of a delete) failed."""
     return ApiFailure(
         HTTPStatus.CONFLICT,
@@ -81,7 +81,7 @@ def conflict(resource: Resource, name: str, why: str) -> ApiFailure:
     )
 
 
-def invalid(resource: Resource, name: str, field: str, why: str) -> ApiFailure:
+def invalid(resource: Resource, name: str, *, field: str, why: str) -> ApiFailure:
     """Return 422 ``Invalid``: the object breaks a rule of its kind at a field."""
     details = _details(resource, name)
     details["kind"] = resource.kind

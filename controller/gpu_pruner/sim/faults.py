@@ -58,7 +58,7 @@ class Fault:
     lifted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """Set when the fault is removed; a stalled request waits for it."""
 
-    def matches(self, method: str, path: str, user: str) -> bool:
+    def matches(self, method: str, path: str, *, user: str) -> bool:
         """Tell whether a request is one that this fault is meant for."""
         return (
             (not self.user or self.user == user)
@@ -100,10 +100,10 @@ class Faults:
         for fault in (*self._faults, *self._spent):
             self.remove(fault)
 
-    def strike(self, method: str, path: str, user: str) -> Fault | None:
+    def strike(self, method: str, path: str, *, user: str) -> Fault | None:
         """Return the first fault that matches a request and count it, or None."""
         for fault in self._faults:
-            if fault.matches(method, path, user):
+            if fault.matches(method, path, user=user):
                 fault.struck += 1
                 if fault.times is not None and fault.struck >= fault.times:
                     self._faults.remove(fault)
@@ -111,8 +111,8 @@ class Faults:
                 return fault
         return None
 
-    async def until_lifted(self, method: str, path: str, user: str) -> None:
+    async def until_lifted(self, method: str, path: str, *, user: str) -> None:
         """Wait until no stall holds back what is sent on this path. Does not count as a strike."""
         for fault in tuple(self._faults):
-            if fault.trouble is Trouble.STALL and fault.matches(method, path, user):
+            if fault.trouble is Trouble.STALL and fault.matches(method, path, user=user):
                 await fault.lifted.wait()

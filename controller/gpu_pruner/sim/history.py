@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gpu_pruner.model.units import Seconds, Timestamp
-from gpu_pruner.sim.exporter import FAMILIES, families_of, line, rows
-from gpu_pruner.sim.meter import Meter
-from gpu_pruner.sim.occupancy import Occupancy
+from gpu_pruner.sim.exporter import FAMILIES, Exporter, families_of, line
 from gpu_pruner.sim.world import World, within
 
 _Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -44,9 +42,7 @@ class Scraping:
     """None: `TARGET_LABELS`."""
 
 
-def openmetrics_history(
-    world: World, occupancy: Occupancy, meter: Meter, scraping: Scraping
-) -> Iterator[str]:
+def openmetrics_history(world: World, exporter: Exporter, *, scraping: Scraping) -> Iterator[str]:
     """Write the stored samples, line by line, ready to be joined and fed to promtool."""
     series: dict[str, dict[_Labels, list[str]]] = {
         family.name: defaultdict(list) for family in FAMILIES
@@ -54,9 +50,9 @@ def openmetrics_history(
     for node in world.nodes:
         target = _target(scraping, node.name)
         for moment in _moments(scraping):
-            if within(node.exporter_gaps, meter.minute(moment)):
+            if within(node.exporter_gaps, exporter.meter.minute(moment)):
                 continue
-            for row in rows(meter, occupancy, node.name, moment):
+            for row in exporter.rows(node.name, moment):
                 exported = dict(row.device_labels + row.pod_labels)
                 labels = stored_labels(exported, target, honor_labels=scraping.honor_labels)
                 for family in families_of(row.device):
@@ -65,7 +61,7 @@ def openmetrics_history(
     for name, by_labels in series.items():
         yield f"# TYPE {name} unknown\n"
         for labels, samples in by_labels.items():
-            head = line(name, labels, "")
+            head = line(name, labels)
             yield from (f"{head}{sample}\n" for sample in samples)
     yield "# EOF\n"
 

@@ -37,13 +37,11 @@ class Pace:
 class Kubelet:
     """Runs the pods of all nodes."""
 
-    def __init__(
-        self, tools: Toolbox, occupancy: Occupancy, world: World, *, pace: Pace | None = None
-    ) -> None:
+    def __init__(self, tools: Toolbox, occupancy: Occupancy, *, world: World, pace: Pace) -> None:
         self._tools = tools
         self._occupancy = occupancy
         self._world = world
-        self._pace = pace or Pace()
+        self._pace = pace
         self._stopping: set[str] = set()
         self._indices: dict[str, dict[str, int]] = {}
 
@@ -77,11 +75,11 @@ class Kubelet:
             )
             self._tools.report(pod, {"phase": "Pending", "conditions": [condition]})
             return
-        bound = with_value(pod.body, ("spec", "nodeName"), node)
+        bound = with_value(pod.body, ("spec", "nodeName"), to=node)
         scheduled = self._tools.condition(pod, "PodScheduled", holds=True)
         status: JsonObject = {"phase": "Pending", "conditions": [scheduled]}
-        item = self._tools.store.put(PODS, with_value(bound, ("status",), status))
-        self._allocate(item, node, wanted)
+        item = self._tools.store.put(PODS, with_value(bound, ("status",), to=status))
+        self._allocate(item, node)
         self._tools.moments.after(self._pace.start_seconds, lambda: self._run(item))
 
     def _node_for(self, pod: Item, wanted: dict[str, int]) -> str | None:
@@ -95,9 +93,9 @@ class Kubelet:
                 fitting.append((-sum(free.values()), node.name))
         return min(fitting)[1] if fitting else None
 
-    def _allocate(self, pod: Item, node: str, wanted: dict[str, int]) -> None:
+    def _allocate(self, pod: Item, node: str) -> None:
         devices: list[Device] = []
-        for name, count in wanted.items():
+        for name, count in gpu_requests(pod.body).items():
             devices += self._occupancy.free(node, name)[:count]
         root = self._tools.root_of(pod)
         index = self._index_of(pod, root)
@@ -114,7 +112,7 @@ class Kubelet:
                     pod=pod.name,
                     uid=pod.uid,
                     container=container,
-                    behaviour=self._behaviour(root, index, position),
+                    behaviour=self._behaviour(root, pod=index, gpu=position),
                     since=self._tools.moments.now(),
                 )
                 for position, (device, container) in enumerate(
@@ -123,8 +121,10 @@ class Kubelet:
             )
         )
 
-    def _behaviour(self, root: Item, pod: int, gpu: int) -> Behaviour:
-        described = self._world.workload(root.resource.kind, root.namespace, root.name)
+    def _behaviour(self, root: Item, *, pod: int, gpu: int) -> Behaviour:
+        described = self._world.workload(
+            root.resource.kind, namespace=root.namespace, name=root.name
+        )
         return described.behaviour_of(pod, gpu) if described else Behaviour()
 
     def _index_of(self, pod: Item, root: Item) -> int:
@@ -152,7 +152,7 @@ class Kubelet:
 
     def _current(self, pod: Item) -> Item | None:
         """Return the newest version, unless the pod is gone, another, or being deleted."""
-        item = self._tools.store.get(PODS, pod.namespace, pod.name)
+        item = self._tools.store.get(PODS, pod.key)
         if item is None or item.uid != pod.uid or is_terminating(item):
             return None
         return item
@@ -193,7 +193,7 @@ class Kubelet:
         self._tools.moments.after(self._pace.stop_seconds, lambda: self._remove(pod))
 
     def _remove(self, pod: Item) -> None:
-        item = self._tools.store.get(PODS, pod.namespace, pod.name)
+        item = self._tools.store.get(PODS, pod.key)
         if item is not None and item.uid == pod.uid:
             self._tools.delete(item, grace_seconds=0)
 

@@ -46,7 +46,7 @@ class Pages:
         """Return the first page of the newest state; everything where the limit is 0."""
         found = self._store.all(resource, namespace)
         items = tuple(one for one in found if matcher(one.body))
-        return self._cut(Page(items, self._store.version), 0, limit)
+        return self._cut(Page(items, self._store.version), offset=0, limit=limit)
 
     def following(self, token: str, limit: int) -> Page:
         """Return the next page.
@@ -60,13 +60,13 @@ class Pages:
         whole = self._lists.get(name)
         if whole is None:
             raise expired("the continue token is too old; list again from the beginning")
-        return self._cut(whole, int(offset), limit, name=name)
+        return self._cut(whole, offset=int(offset), limit=limit, name=name)
 
     def forget(self) -> None:
         """Forget all unfinished lists: their tokens are Expired."""
         self._lists.clear()
 
-    def _cut(self, whole: Page, offset: int, limit: int, *, name: str = "") -> Page:
+    def _cut(self, whole: Page, *, offset: int, limit: int, name: str = "") -> Page:
         end = offset + limit if limit else len(whole.items)
         remaining = max(0, len(whole.items) - end)
         if not remaining:

@@ -101,7 +101,7 @@ class Meter:
         noise = fraction(self._world.seed, device.uuid, at) - 0.5
         used = min(behaviour.memory_mib, board.memory_mib) if holder else 0
         return Reading(
-            engine=self._engine(device, holder, at),
+            engine=self._engine(device, at),
             load=load,
             util_percent=round(util),
             encoder_percent=round(value_at(behaviour.encoder, minute)) if holder else 0,
@@ -116,20 +116,22 @@ class Meter:
     def _load(self, holder: Holding | None, at: Timestamp) -> float:
         return value_at(holder.behaviour.activity, self.minute(at)) if holder else 0.0
 
-    def _engine(self, device: Device, holder: Holding | None, at: Timestamp) -> float:
+    def _engine(self, device: Device, at: Timestamp) -> float:
+        holder = self._occupancy.holder(device, at)
         if holder is not None and holder.behaviour.engine is not None:
             return value_at(holder.behaviour.engine, self.minute(at))
         interval = self._world.collect_seconds
-        return self._work(device, at - interval, at) / interval
+        return self._work(device, start=at - interval, end=at) / interval
 
-    def _work(self, device: Device, start: Timestamp, end: Timestamp) -> Seconds:
+    def _work(self, device: Device, *, start: Timestamp, end: Timestamp) -> Seconds:
         """Return the integral of the load, in busy seconds."""
         total = 0.0
         for one in self._occupancy.holders(device):
             left, right = max(start, one.since), min(end, one.until)
             if left < right:
-                minutes = (self.minute(left), self.minute(right))
-                total += integral(one.behaviour.activity, *minutes) * MINUTE
+                start_minute, end_minute = self.minute(left), self.minute(right)
+                load = integral(one.behaviour.activity, start=start_minute, end=end_minute)
+                total += load * MINUTE
         return total
 
     def _watts(self, device: Device, at: Timestamp) -> float:
@@ -159,7 +161,7 @@ class Meter:
         others = self._board(device)
         joules = board.idle_watts * (at - origin)
         joules += _CONTEXT_WATTS * self._held_seconds(others, at)
-        joules += sum(self._work(one, origin, at) for one in others) * span / len(others)
+        joules += sum(self._work(one, start=origin, end=at) for one in others) * span / len(others)
         return round(start + joules * 1000)
 
     def _held_seconds(self, devices: tuple[Device, ...], at: Timestamp) -> Seconds:

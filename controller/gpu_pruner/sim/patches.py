@@ -7,6 +7,7 @@ nothing in this product patches a list. Server-side apply is refused. Called by 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpu_pruner.sim.failures import ApiFailure, bad_request, unsupported_patch
 from gpu_pruner.sim.resources import Resource
@@ -17,22 +18,32 @@ STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 
-def patched(body: JsonObject, patch: object, content_type: str, resource: Resource) -> JsonObject:
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What a PATCH request carries."""
+
+    content_type: str
+    body: object
+    """Decoded JSON."""
+
+
+def patched(body: JsonObject, patch: Patch, *, resource: Resource) -> JsonObject:
     """Return the body with a patch applied.
 
     Raises:
         ApiFailure: 400 for a patch of the wrong shape, 415 for an unsupported type (a strategic
             merge patch of a custom resource is one), 422 for a failed JSON patch operation.
     """
-    if content_type == JSON_PATCH:
-        if not isinstance(patch, list):
+    kind, asked = patch.content_type, patch.body
+    if kind == JSON_PATCH:
+        if not isinstance(asked, list):
             raise bad_request("a JSON patch is a list of operations")
-        return _json_patched(body, patch)
-    if content_type == MERGE or (content_type == STRATEGIC and not resource.custom):
-        if not isinstance(patch, dict):
+        return _json_patched(body, asked)
+    if kind == MERGE or (kind == STRATEGIC and not resource.custom):
+        if not isinstance(asked, dict):
             raise bad_request("a merge patch is an object")
-        return merged(body, patch)
-    raise unsupported_patch(content_type)
+        return merged(body, asked)
+    raise unsupported_patch(kind)
 
 
 def merged(target: object, patch: Mapping[str, object]) -> JsonObject:
@@ -62,7 +73,7 @@ def _json_patched(body: JsonObject, operations: list[object]) -> JsonObject:
             case "add" | "replace" | "remove":
                 if kind != "add":
                     _found(result, keys)
-                result = _changed(result, keys, str(kind), operation.get("value"))
+                result = _changed(result, keys, kind=str(kind), value=operation.get("value"))
             case _:
                 raise _failed(f"the operation {str(kind)[:20]!r} is not supported here")
     if not isinstance(result, dict):
@@ -85,33 +96,32 @@ def _found(node: object, keys: list[str]) -> object:
     return node
 
 
-def _changed(node: object, keys: list[str], kind: str, value: object) -> object:
+def _changed(node: object, keys: list[str], *, kind: str, value: object) -> object:
     if not keys:
         return value
     head, *rest = keys
     if isinstance(node, dict):
         copy: JsonObject = dict(node)
         if rest:
-            copy[head] = _changed(_found(node, [head]), rest, kind, value)
+            copy[head] = _changed(_found(node, [head]), rest, kind=kind, value=value)
         elif kind == "remove":
             del copy[head]
         else:
             copy[head] = value
         return copy
     if isinstance(node, list):
-        return _changed_list(node, head, rest, kind=kind, value=value)
+        return _changed_list(node, keys, kind=kind, value=value)
     raise _failed(f"there is nothing at {head[:80]!r}")
 
 
-def _changed_list(
-    node: list[object], head: str, rest: list[str], *, kind: str, value: object
-) -> list[object]:
+def _changed_list(node: list[object], keys: list[str], *, kind: str, value: object) -> list[object]:
+    head, *rest = keys
     copy = list(node)
     index = len(copy) if head == "-" else int(head) if head.isdecimal() else -1
     if not 0 <= index <= len(copy) or (index == len(copy) and (rest or kind != "add")):
         raise _failed(f"there is no element {head[:20]!r}")
     if rest:
-        copy[index] = _changed(copy[index], rest, kind, value)
+        copy[index] = _changed(copy[index], rest, kind=kind, value=value)
     elif kind == "add":
         copy.insert(index, value)
     elif kind == "remove":

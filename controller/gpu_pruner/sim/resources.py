@@ -60,7 +60,7 @@ class Resource:
         return (self.group, self.plural)
 
 
-def _core(plural: str, kind: str, short: str, *, has_status: bool = False) -> Resource:
+def _core(plural: str, kind: str, *, short: str, has_status: bool = False) -> Resource:
     return Resource(
         group="",
         version="v1",
@@ -85,10 +85,10 @@ def _apps(plural: str, kind: str, *, has_scale: bool, short: str) -> Resource:
     )
 
 
-PODS = _core("pods", "Pod", "po", has_status=True)
-NODES = _core("nodes", "Node", "no", has_status=True)
-NAMESPACES = _core("namespaces", "Namespace", "ns", has_status=True)
-EVENTS = _core("events", "Event", "ev")
+PODS = _core("pods", "Pod", short="po", has_status=True)
+NODES = _core("nodes", "Node", short="no", has_status=True)
+NAMESPACES = _core("namespaces", "Namespace", short="ns", has_status=True)
+EVENTS = _core("events", "Event", short="ev")
 DEPLOYMENTS = _apps("deployments", "Deployment", has_scale=True, short="deploy")
 REPLICASETS = _apps("replicasets", "ReplicaSet", has_scale=True, short="rs")
 STATEFULSETS = _apps("statefulsets", "StatefulSet", has_scale=True, short="sts")
@@ -127,9 +127,9 @@ BUILT_IN = (
     NODES,
     NAMESPACES,
     EVENTS,
-    _core("configmaps", "ConfigMap", "cm"),
-    _core("services", "Service", "svc", has_status=True),
-    _core("serviceaccounts", "ServiceAccount", "sa"),
+    _core("configmaps", "ConfigMap", short="cm"),
+    _core("services", "Service", short="svc", has_status=True),
+    _core("serviceaccounts", "ServiceAccount", short="sa"),
     DEPLOYMENTS,
     REPLICASETS,
     STATEFULSETS,
@@ -157,7 +157,7 @@ class Catalogue:
         for key in [one for one in self._served if (one[0], one[2]) == (group, plural)]:
             del self._served[key]
 
-    def find(self, group: str, version: str, plural: str) -> Resource | None:
+    def find(self, *, group: str, version: str, plural: str) -> Resource | None:
         """Return the resource of a path, or None where there is no such path."""
         return self._served.get((group, version, plural))
 

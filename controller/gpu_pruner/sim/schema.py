@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gpu_pruner.sim.failures import invalid
+from gpu_pruner.sim.failures import ApiFailure, invalid
 from gpu_pruner.sim.resources import Resource
 from gpu_pruner.sim.tree import JsonObject, child, elements, mapping, text
 
@@ -24,7 +24,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _UNCHECKED = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def admitted(resource: Resource, body: JsonObject, before: JsonObject | None) -> JsonObject:
+def admitted(
+    resource: Resource, body: JsonObject, *, before: JsonObject | None = None
+) -> JsonObject:
     """Return the body without unknown fields.
 
     Args:
@@ -41,7 +43,7 @@ def admitted(resource: Resource, body: JsonObject, before: JsonObject | None) ->
     kept = {key: value for key, value in body.items() if key in _UNCHECKED}
     rest = {key: value for key, value in body.items() if key not in _UNCHECKED}
     old = {k: v for k, v in before.items() if k not in _UNCHECKED} if before else None
-    pruned = check.value(resource.schema, rest, old, path="")
+    pruned = check.value(resource.schema, rest, old=old)
     return kept | mapping(pruned)
 
 
@@ -52,43 +54,43 @@ class _Check:
         self._resource = resource
         self._name = name
 
-    def value(self, schema: JsonObject, value: object, old: object, *, path: str) -> object:
+    def value(
+        self, schema: JsonObject, value: object, *, old: object = None, path: str = ""
+    ) -> object:
         if value is None and child(schema, "nullable") is True:
             return None
-        self._shape(schema, value, path)
+        self._shape(schema, value, path=path)
         if old is not None and old != value and _is_immutable(schema):
-            raise invalid(self._resource, self._name, path, "the field is immutable")
+            raise self._refusal(path, "is immutable")
         if isinstance(value, dict):
-            return self._object(schema, value, old, path=path)
+            return self._object(schema, value, old=old, path=path)
         if isinstance(value, list):
             item = mapping(schema, "items")
-            return [self.value(item, one, None, path=f"{path}[]") for one in value]
+            return [self.value(item, one, path=f"{path}[]") for one in value]
         return value
 
-    def _shape(self, schema: JsonObject, value: object, path: str) -> None:
+    def _shape(self, schema: JsonObject, value: object, *, path: str) -> None:
         expected = _TYPES.get(text(schema, "type"))
         is_stray_bool = isinstance(value, bool) and text(schema, "type") != "boolean"
         if expected is not None and (not isinstance(value, expected) or is_stray_bool):
-            raise invalid(
-                self._resource,
-                self._name,
-                path or "object",
-                f"must be of type {text(schema, 'type')}",
-            )
+            raise self._refusal(path, f"must be of type {text(schema, 'type')}")
         allowed = child(schema, "enum")
         if isinstance(allowed, list) and value not in allowed:
-            raise invalid(self._resource, self._name, path, f"is none of {allowed}")
+            raise self._refusal(path, f"is none of {allowed}")
         longest = child(schema, "maxLength")
         if isinstance(value, str) and isinstance(longest, int) and len(value) > longest:
-            raise invalid(self._resource, self._name, path, f"is longer than {longest}")
+            raise self._refusal(path, f"is longer than {longest}")
         if isinstance(value, str) and text(schema, "format") == "date-time" and not _is_time(value):
-            raise invalid(self._resource, self._name, path, "is not an RFC 3339 time")
+            raise self._refusal(path, "is not an RFC 3339 time")
 
-    def _object(self, schema: JsonObject, value: JsonObject, old: object, *, path: str) -> object:
+    def _refusal(self, path: str, why: str) -> ApiFailure:
+        return invalid(self._resource, self._name, field=path or "<object>", why=why)
+
+    def _object(self, schema: JsonObject, value: JsonObject, *, old: object, path: str) -> object:
         missing = [one for one in _strings(schema, "required") if one not in value]
         if missing:
             where = f"{path}.{missing[0]}".lstrip(".")
-            raise invalid(self._resource, self._name, where, "Required value")
+            raise self._refusal(where, "is required")
         known = mapping(schema, "properties")
         extra = child(schema, "additionalProperties")
         keep = child(schema, "x-kubernetes-preserve-unknown-fields") is True
@@ -96,9 +98,9 @@ class _Check:
         for key, one in value.items():
             where = f"{path}.{key}".lstrip(".")
             if key in known:
-                result[key] = self.value(mapping(known, key), one, child(old, key), path=where)
+                result[key] = self.value(mapping(known, key), one, old=child(old, key), path=where)
             elif isinstance(extra, dict):
-                result[key] = self.value(extra, one, child(old, key), path=where)
+                result[key] = self.value(extra, one, old=child(old, key), path=where)
             elif keep or extra is True or (not known and "type" not in schema):
                 result[key] = one
         return result

@@ -7,93 +7,78 @@ Called by `cluster`.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from gpu_pruner.model.units import MINUTE, Timestamp, rfc3339
 from gpu_pruner.sim.controllers.loop import ControlLoop
-from gpu_pruner.sim.identity import Identities
 from gpu_pruner.sim.meter import board_of
-from gpu_pruner.sim.moments import Moments
-from gpu_pruner.sim.occupancy import Occupancy
-from gpu_pruner.sim.resources import NAMESPACES, NODES, Catalogue, Resource
-from gpu_pruner.sim.store import Store
-from gpu_pruner.sim.tree import JsonObject
-from gpu_pruner.sim.world import Node, Workload, World
-from gpu_pruner.sim.writes import Target, Writer
+from gpu_pruner.sim.resources import NAMESPACES, NODES, Resource
+from gpu_pruner.sim.state import State
+from gpu_pruner.sim.tree import JsonObject, mapping, with_value
+from gpu_pruner.sim.world import Namespace, Node, Workload
+from gpu_pruner.sim.writes import Target
 
 _SIZED = frozenset({"Deployment", "StatefulSet"})
 _A_DAY = 24 * 60 * MINUTE
 
 
-class Seeder:
-    """Brings a world into an empty store."""
+def seed(state: State, control: ControlLoop, *, begin: Timestamp) -> None:
+    """Create everything, the oldest first, and let the controllers settle after each."""
+    world, moments = state.world, state.moments
+    oldest = max((one.started_minutes_ago for one in world.workloads), default=0.0)
+    with moments.at(begin - oldest * MINUTE - _A_DAY):
+        _create_namespaces(state)
+        for node in world.nodes:
+            _create_node(state, node)
+    for workload in sorted(world.workloads, key=lambda one: -one.started_minutes_ago):
+        resource = state.catalogue.of_kind(workload.kind)
+        if resource is None:
+            continue
+        with moments.at(begin - workload.started_minutes_ago * MINUTE):
+            state.writer.create(Target(resource, workload.namespace), manifest_of(workload))
+            control.drain()
 
-    def __init__(
-        self,
-        world: World,
-        store: Store,
-        *,
-        writer: Writer,
-        catalogue: Catalogue,
-        moments: Moments,
-        identities: Identities,
-    ) -> None:
-        self._world = world
-        self._store = store
-        self._writer = writer
-        self._catalogue = catalogue
-        self._moments = moments
-        self._identities = identities
 
-    def seed(self, control: ControlLoop, occupancy: Occupancy, *, begin: Timestamp) -> None:
-        """Create everything, the oldest first, and let the controllers settle after each."""
-        oldest = max((one.started_minutes_ago for one in self._world.workloads), default=0.0)
-        with self._moments.at(begin - oldest * MINUTE - _A_DAY):
-            self._namespaces()
-            for node in self._world.nodes:
-                resources = [one.resource for one in occupancy.devices[node.name]]
-                self._node(node, {name: resources.count(name) for name in resources})
-        for workload in sorted(self._world.workloads, key=lambda one: -one.started_minutes_ago):
-            with self._moments.at(begin - workload.started_minutes_ago * MINUTE):
-                self._create(workload)
-                control.drain()
-
-    def _namespaces(self) -> None:
-        described = {one.name: one for one in self._world.namespaces}
-        used = {one.namespace for one in self._world.workloads}
-        for name in sorted({"default", "kube-system", *used, *described}):
-            metadata: JsonObject = {"name": name, "labels": {"kubernetes.io/metadata.name": name}}
-            if name in described:
-                metadata["annotations"] = dict(described[name].annotations)
-                metadata["labels"] = {"kubernetes.io/metadata.name": name} | described[name].labels
-            self._put(NAMESPACES, metadata, {"status": {"phase": "Active"}})
-
-    def _node(self, node: Node, resources: dict[str, int]) -> None:
-        board = board_of(node.model)
-        labels = {
-            "kubernetes.io/hostname": node.name,
-            "nvidia.com/gpu.present": "true",
-            "nvidia.com/gpu.product": node.model.replace(" ", "-"),
-            "nvidia.com/gpu.count": str(node.gpus),
-            "nvidia.com/gpu.memory": str(board.memory_mib),
+def _create_namespaces(state: State) -> None:
+    described = {one.name: one for one in state.world.namespaces}
+    used = {one.namespace for one in state.world.workloads}
+    for name in sorted({"default", "kube-system", *used, *described}):
+        namespace = described.get(name, Namespace(name=name))
+        metadata: JsonObject = {
+            "name": name,
+            "labels": {"kubernetes.io/metadata.name": name} | namespace.labels,
+            "annotations": dict(namespace.annotations),
         }
-        room = {"cpu": "96", "memory": "1056763348Ki", "pods": "110"}
-        room |= {name: str(count) for name, count in resources.items()}
-        moment = rfc3339(self._moments.now())
-        ready = node_condition(ready=node.ready, at=moment)
-        metadata: JsonObject = {"name": node.name, "labels": labels | node.labels}
-        status: JsonObject = {"capacity": room, "allocatable": room, "conditions": [ready]}
-        self._put(NODES, metadata, {"spec": {}, "status": status})
+        _put(state, NAMESPACES, body={"metadata": metadata, "status": {"phase": "Active"}})
 
-    def _put(self, resource: Resource, metadata: JsonObject, rest: JsonObject) -> None:
-        owned: JsonObject = {
-            "uid": self._identities.uid(),
-            "creationTimestamp": rfc3339(self._moments.now()),
-        }
-        self._store.put(resource, {"metadata": metadata | owned} | rest)
 
-    def _create(self, workload: Workload) -> None:
-        resource = self._catalogue.of_kind(workload.kind)
-        if resource is not None:
-            self._writer.create(Target(resource, workload.namespace), manifest_of(workload))
+def _create_node(state: State, node: Node) -> None:
+    labels = {
+        "kubernetes.io/hostname": node.name,
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.product": node.model.replace(" ", "-"),
+        "nvidia.com/gpu.count": str(node.gpus),
+        "nvidia.com/gpu.memory": str(board_of(node.model).memory_mib),
+    }
+    devices = Counter(one.resource for one in state.occupancy.devices[node.name])
+    room = {"cpu": "96", "memory": "1056763348Ki", "pods": "110"}
+    room |= {name: str(count) for name, count in devices.items()}
+    ready = node_condition(ready=node.ready, at=rfc3339(state.moments.now()))
+    body: JsonObject = {
+        "metadata": {"name": node.name, "labels": labels | node.labels},
+        "spec": {},
+        "status": {"capacity": room, "allocatable": room, "conditions": [ready]},
+    }
+    _put(state, NODES, body=body)
+
+
+def _put(state: State, resource: Resource, *, body: JsonObject) -> None:
+    owned: JsonObject = {
+        "uid": state.identities.uid(),
+        "creationTimestamp": rfc3339(state.moments.now()),
+    }
+    metadata = mapping(body, "metadata") | owned
+    state.store.put(resource, with_value(body, ("metadata",), to=metadata))
 
 
 def node_condition(*, ready: bool, at: str) -> JsonObject:

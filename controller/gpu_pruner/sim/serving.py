@@ -83,18 +83,18 @@ class Server:
 
     async def _serve(self, exchange: Exchange) -> None:
         user = self._users.get(exchange.header("Authorization").removeprefix("Bearer "), "")
-        fault = self._faults.strike(exchange.method, exchange.path, user)
+        fault = self._faults.strike(exchange.method, exchange.path, user=user)
         route = parse_route(exchange.path)
-        exchange.on_head = lambda: self._note(exchange, user, route)
+        exchange.on_head = lambda: self._note(exchange, user=user, route=route)
         try:
             if fault is None or not await _misbehave(exchange, fault):
-                await self._answer(exchange, user, route)
+                await self._answer(exchange, user=user, route=route)
         except ApiFailure as failure:
             await _refuse(exchange, failure)
         if not exchange.status:
-            self._note(exchange, user, route)
+            self._note(exchange, user=user, route=route)
 
-    async def _answer(self, exchange: Exchange, user: str, route: Route | None) -> None:
+    async def _answer(self, exchange: Exchange, *, user: str, route: Route | None) -> None:
         path = exchange.path
         if path.startswith(_EXPORTERS):
             await self._answer_scrape(exchange)
@@ -103,7 +103,7 @@ class Server:
         elif not user and path not in _OPEN:
             raise unauthorized()
         elif route is not None and self._api.serves(route):
-            await self._api.answer(exchange, route, user)
+            await self._api.answer(exchange, route=route, user=user)
         elif (document := discover(self._api.catalogue, path)) is not None:
             await exchange.answer(msgspec.json.encode(document))
         else:
@@ -121,7 +121,7 @@ class Server:
         else:
             await exchange.answer(text.encode(), content_type=CONTENT_TYPE)
 
-    def _note(self, exchange: Exchange, user: str, route: Route | None) -> None:
+    def _note(self, exchange: Exchange, *, user: str, route: Route | None) -> None:
         if exchange.path.startswith(_EXPORTERS):
             return
         verb = _VERBS.get(exchange.method, "get")

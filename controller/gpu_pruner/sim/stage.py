@@ -245,10 +245,10 @@ class Stage:
 
     def _scene(self, part: Part) -> Scene:
         one = part.workload
-        found = self.cluster.get(one.kind, one.namespace, one.name)
+        found = self.cluster.get(one.kind, name=one.name, namespace=one.namespace)
         pods = [
             pod
-            for pod in self.cluster.pods_of(one.kind, one.namespace, one.name)
+            for pod in self.cluster.pods_of(one.kind, name=one.name, namespace=one.namespace)
             if not leaf(pod, "metadata", "deletionTimestamp")
         ]
         annotations = leaf(found, "metadata", "annotations")

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,6 +21,10 @@ from gpu_pruner.sim.tree import JsonObject, elements, text, with_value, without
 
 FIRST_VERSION = 1000
 """Where resource versions start; any number will do, but 0 has a meaning of its own."""
+
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace (empty for kinds without one) and name."""
 
 
 class ChangeType(StrEnum):
@@ -45,7 +50,7 @@ class Item:
     """The body as JSON, without ``kind`` and ``apiVersion``."""
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """Return namespace and name."""
         return (self.namespace, self.name)
 
@@ -66,12 +71,13 @@ class Change:
     before: Item | None
 
 
-def _name(body: JsonObject) -> str:
-    return text(body, "metadata", "name")
+def key_of(body: JsonObject) -> Key:
+    """Return namespace and name of an object."""
+    return (text(body, "metadata", "namespace"), text(body, "metadata", "name"))
 
 
 def _at_version(body: JsonObject, item: Item) -> JsonObject:
-    return with_value(body, ("metadata", "resourceVersion"), str(item.version))
+    return with_value(body, ("metadata", "resourceVersion"), to=str(item.version))
 
 
 class Store:
@@ -80,16 +86,16 @@ class Store:
     def __init__(self, *, history: int = 10_000) -> None:
         self.version = FIRST_VERSION
         self._history = history
-        self._items: dict[tuple[str, str], dict[tuple[str, str], Item]] = defaultdict(dict)
+        self._items: dict[tuple[str, str], dict[Key, Item]] = defaultdict(dict)
         self._changes: dict[tuple[str, str], deque[Change]] = defaultdict(deque)
         self._floors: dict[tuple[str, str], int] = defaultdict(int)
-        self._dependents: dict[str, set[tuple[Resource, str, str]]] = defaultdict(set)
+        self._dependents: dict[str, set[tuple[Resource, Key]]] = defaultdict(set)
         self._uids: set[str] = set()
         self._listeners: list[Callable[[Change], None]] = []
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Item | None:
-        """Return the newest version of an object, or None."""
-        return self._items[resource.key].get((namespace, name))
+    def get(self, resource: Resource, key: Key) -> Item | None:
+        """Return the newest version of the object with this namespace and name, or None."""
+        return self._items[resource.key].get(key)
 
     def all(self, resource: Resource, namespace: str = "") -> list[Item]:
         """Return the objects of a resource (of one namespace, if named), ordered by key."""
@@ -109,7 +115,7 @@ class Store:
 
     def put(self, resource: Resource, body: JsonObject) -> Item:
         """Commit a body as the newest version. A body that changes nothing makes no version."""
-        before = self.get(resource, text(body, "metadata", "namespace"), _name(body))
+        before = self.get(resource, key_of(body))
         if before is not None and before.body == _at_version(body, before):
             return before
         item = self._version_of(resource, body)
@@ -121,8 +127,8 @@ class Store:
 
     def preview(self, resource: Resource, body: JsonObject) -> Item:
         """Return what `put` would store, and store nothing: a dry run."""
-        before = self.get(resource, text(body, "metadata", "namespace"), _name(body))
-        return self._item(resource, body, before.version if before else 0)
+        before = self.get(resource, key_of(body))
+        return self._item(resource, body, version=before.version if before else 0)
 
     def remove(self, item: Item) -> Item:
         """Delete an object for good; the deletion is a version of its own."""
@@ -158,18 +164,18 @@ class Store:
 
     def _version_of(self, resource: Resource, body: JsonObject) -> Item:
         self.version += 1
-        return self._item(resource, body, self.version)
+        return self._item(resource, body, version=self.version)
 
     @staticmethod
-    def _item(resource: Resource, body: JsonObject, version: int) -> Item:
+    def _item(resource: Resource, body: JsonObject, *, version: int) -> Item:
         stamp = ("metadata", "resourceVersion")
-        stamped = with_value(body, stamp, str(version)) if version else without(body, stamp)
+        stamped = with_value(body, stamp, to=str(version)) if version else without(body, stamp)
         head = {"kind", "apiVersion"}
         inner = {key: value for key, value in stamped.items() if key not in head}
         return Item(
             resource=resource,
-            namespace=text(body, "metadata", "namespace"),
-            name=_name(body),
+            namespace=key_of(body)[0],
+            name=key_of(body)[1],
             uid=text(body, "metadata", "uid"),
             version=version,
             body={"kind": resource.kind, "apiVersion": resource.api_version} | inner,
@@ -188,6 +194,6 @@ class Store:
         for item, keep in ((before, False), (after, True)):
             for owner in elements(item.body, "metadata", "ownerReferences") if item else ():
                 holders = self._dependents[text(owner, "uid")]
-                entry = (item.resource, *item.key) if item else None
+                entry = (item.resource, item.key) if item else None
                 if entry is not None:
                     (holders.add if keep else holders.discard)(entry)

@@ -63,20 +63,20 @@ def encode_table(
             "apiVersion": "meta.k8s.io/v1",
             "metadata": metadata,
             "columnDefinitions": [one | {"description": ""} for one in definitions],
-            "rows": [_row(item, columns, now) for item in items],
+            "rows": [_row(item, columns, now=now) for item in items],
         }
     )
 
 
-def _row(item: Item, columns: Sequence[Column], now: Timestamp) -> JsonObject:
+def _row(item: Item, columns: Sequence[Column], *, now: Timestamp) -> JsonObject:
     partial: JsonObject = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     return {
-        "cells": [item.name, *(_cell(item.body, column, now) for column in columns)],
+        "cells": [item.name, *(_cell(item.body, column, now=now) for column in columns)],
         "object": partial | {"metadata": mapping(item.body, "metadata")},
     }
 
 
-def _cell(body: JsonObject, column: Column, now: Timestamp) -> object:
+def _cell(body: JsonObject, column: Column, *, now: Timestamp) -> object:
     keys = [one.replace("\\.", ".") for one in _STEP.findall(column.json_path)]
     value = child(body, *keys)
     if column.type == "date" and isinstance(value, str):

@@ -59,11 +59,11 @@ def elements(body: object, *path: str) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def with_value(body: Mapping[str, object], path: tuple[str, ...], value: object) -> JsonObject:
+def with_value(body: Mapping[str, object], path: tuple[str, ...], *, to: object) -> JsonObject:
     """Return a copy in which the path holds this value; objects on the way are made."""
     head, *rest = path
     copy = dict(body)
-    copy[head] = with_value(mapping(body, head), tuple(rest), value) if rest else value
+    copy[head] = with_value(mapping(body, head), tuple(rest), to=to) if rest else to
     return copy
 
 

@@ -29,6 +29,7 @@ _LONGEST: Seconds = 3600.0
 class WatchOptions:
     """What a watch asks for."""
 
+    resource: Resource
     namespace: str
     matcher: Matcher
     version: str
@@ -44,9 +45,9 @@ class WatchOptions:
 class Watch:
     """One open watch."""
 
-    def __init__(self, store: Store, resource: Resource, options: WatchOptions) -> None:
+    def __init__(self, store: Store, options: WatchOptions) -> None:
         self._store = store
-        self._resource = resource
+        self._resource = options.resource
         self._options = options
         self._queue: asyncio.Queue[Change | None] = asyncio.Queue()
         self._version = store.version

@@ -145,7 +145,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         except msgspec.DecodeError as error:
             raise ConfigurationError(f"not a simulated world: {error}"[:400]) from error
 
-    def workload(self, kind: str, namespace: str, name: str) -> Workload | None:
+    def workload(self, kind: str, *, namespace: str, name: str) -> Workload | None:
         """Return the description of a workload, or None for one that was made later."""
         key = (kind, namespace, name)
         matches = (one for one in self.workloads if (one.kind, one.namespace, one.name) == key)
@@ -162,7 +162,7 @@ def value_at(steps: Steps, minute: float) -> float:
     return value
 
 
-def integral(steps: Steps, start: float, end: float) -> float:
+def integral(steps: Steps, *, start: float, end: float) -> float:
     """Return the integral of a step list over minutes, in value x minutes."""
     if end <= start:
         return 0.0

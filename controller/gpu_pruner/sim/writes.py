@@ -9,13 +9,13 @@ graceful deletion; CRDs that come into force when they are created. Called by `a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_pruner.model.units import Timestamp, rfc3339
 from gpu_pruner.sim.defaults import defaulted
 from gpu_pruner.sim.failures import already_exists, bad_request, conflict, invalid, not_found
 from gpu_pruner.sim.identity import Identities
-from gpu_pruner.sim.patches import patched
+from gpu_pruner.sim.patches import Patch, patched
 from gpu_pruner.sim.resources import (
     CRDS,
     EVENTS,
@@ -26,7 +26,7 @@ from gpu_pruner.sim.resources import (
     resources_of_crd,
 )
 from gpu_pruner.sim.schema import admitted
-from gpu_pruner.sim.store import Item, Store
+from gpu_pruner.sim.store import Item, Key, Store
 from gpu_pruner.sim.tree import JsonObject, child, mapping, text, texts, with_value, without
 
 _SERVER_OWNED = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "selfLink")
@@ -41,6 +41,11 @@ class Target:
     namespace: str
     name: str = ""
     subresource: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Return namespace and name."""
+        return (self.namespace if self.resource.namespaced else "", self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,7 @@ class Writer:
         if not name and text(metadata, "generateName"):
             suffix = self._identities.word(_GENERATED_LENGTH)
             name = f"{text(metadata, 'generateName')}{suffix}"
-        self._check_new(target, body, name)
+        self._check_new(replace(target, name=name), body)
         fresh = {key: value for key, value in metadata.items() if key not in _SERVER_OWNED}
         fresh |= {"name": name, "uid": self._identities.uid()}
         fresh["creationTimestamp"] = rfc3339(self._now())
@@ -89,42 +94,40 @@ class Writer:
             fresh["namespace"] = target.namespace
         if "spec" in body and resource is not PODS:
             fresh["generation"] = 1
-        wanted = with_value(defaulted(resource, body), ("metadata",), fresh)
+        wanted = with_value(defaulted(resource, body), ("metadata",), to=fresh)
         if resource.has_status:
             wanted = without(wanted, ("status",))
         if resource in (PODS, NAMESPACES):
             phase = "Pending" if resource is PODS else "Active"
-            wanted = with_value(wanted, ("status",), {"phase": phase})
-        return self._commit(target, admitted(resource, wanted, None), dry_run=dry_run)
+            wanted = with_value(wanted, ("status",), to={"phase": phase})
+        return self._commit(target, admitted(resource, wanted), dry_run=dry_run)
 
-    def _check_new(self, target: Target, body: JsonObject, name: str) -> None:
-        resource = target.resource
+    def _check_new(self, target: Target, body: JsonObject) -> None:
+        resource, name = target.resource, target.name
         if not name:
-            raise invalid(resource, "", "metadata.name", "name or generateName is required")
+            raise invalid(resource, "", field="metadata.name", why="it or generateName is needed")
         if text(body, "metadata", "resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
         stated = text(body, "metadata", "namespace")
         if stated and stated != target.namespace:
             raise bad_request("the namespace of the object does not match that of the request")
-        if resource.namespaced and not self._store.get(NAMESPACES, "", target.namespace):
+        if resource.namespaced and not self._store.get(NAMESPACES, ("", target.namespace)):
             raise not_found(NAMESPACES, target.namespace)
         if resource is EVENTS and text(body, "involvedObject", "namespace") != target.namespace:
             field = "involvedObject.namespace"
-            raise invalid(resource, name, field, "does not match event.namespace")
-        if self._store.get(resource, target.namespace if resource.namespaced else "", name):
+            raise invalid(resource, name, field=field, why="is not the namespace of the Event")
+        if self._store.get(resource, target.key):
             raise already_exists(resource, name)
 
-    def patch(
-        self, target: Target, patch: object, content_type: str, *, dry_run: bool = False
-    ) -> Item:
+    def patch(self, target: Target, patch: Patch, *, dry_run: bool = False) -> Item:
         """Apply a patch to the stored object (or to its status, by the subresource).
 
         Raises:
             ApiFailure: 400, 404, 409 (resourceVersion), 415 or 422 (uid among others).
         """
         before = self.existing(target)
-        after = patched(before.body, patch, content_type, target.resource)
-        return self._update(target, before, after, dry_run=dry_run)
+        after = patched(before.body, patch, resource=target.resource)
+        return self._update(target, before, after=after, dry_run=dry_run)
 
     def replace(self, target: Target, body: JsonObject, *, dry_run: bool = False) -> Item:
         """Replace the stored object (or its status, by the subresource): PUT.
@@ -137,19 +140,19 @@ class Writer:
             raise bad_request("the name of the object does not match the name in the URL")
         uid = text(body, "metadata", "uid")
         if uid and uid != before.uid:
-            raise conflict(target.resource, target.name, "the uid is another object's")
-        return self._update(target, before, body, dry_run=dry_run)
+            raise conflict(target.resource, target.name, why="the uid is another object's")
+        return self._update(target, before, after=body, dry_run=dry_run)
 
-    def _update(self, target: Target, before: Item, after: JsonObject, *, dry_run: bool) -> Item:
+    def _update(self, target: Target, before: Item, *, after: JsonObject, dry_run: bool) -> Item:
         resource = target.resource
         version = text(after, "metadata", "resourceVersion")
         if version and version != str(before.version):
             why = "the object has been modified; read it again and decide again"
-            raise conflict(resource, target.name, why)
+            raise conflict(resource, target.name, why=why)
         for field in ("uid", "name", "namespace"):
             stated = text(after, "metadata", field)
             if stated and stated != text(before.body, "metadata", field):
-                raise invalid(resource, target.name, f"metadata.{field}", "field is immutable")
+                raise invalid(resource, target.name, field=f"metadata.{field}", why="is immutable")
         owned = {
             key: value
             for key, value in mapping(before.body, "metadata").items()
@@ -160,12 +163,14 @@ class Writer:
             for key, value in mapping(after, "metadata").items()
             if key not in _SERVER_OWNED
         }
-        wanted = _isolated(target, before.body, with_value(after, ("metadata",), metadata | owned))
+        wanted = _isolated(
+            target, with_value(after, ("metadata",), to=metadata | owned), before=before.body
+        )
         if _desired(wanted, resource) != _desired(before.body, resource):
             generation = child(before.body, "metadata", "generation")
             if isinstance(generation, int):
-                wanted = with_value(wanted, ("metadata", "generation"), generation + 1)
-        return self._commit(target, admitted(resource, wanted, before.body), dry_run=dry_run)
+                wanted = with_value(wanted, ("metadata", "generation"), to=generation + 1)
+        return self._commit(target, admitted(resource, wanted, before=before.body), dry_run=dry_run)
 
     def delete(self, target: Target, options: DeleteOptions, *, dry_run: bool = False) -> Item:
         """Delete an object: at once, or by marking it where a kubelet or finalizer must agree.
@@ -175,9 +180,9 @@ class Writer:
         """
         item = self.existing(target)
         if options.uid and options.uid != item.uid:
-            raise conflict(target.resource, target.name, "the uid is another object's")
+            raise conflict(target.resource, target.name, why="the uid is another object's")
         if options.version and options.version != str(item.version):
-            raise conflict(target.resource, target.name, "the resourceVersion has changed")
+            raise conflict(target.resource, target.name, why="the resourceVersion has changed")
         if dry_run:
             return item
         if options.orphan:
@@ -198,7 +203,7 @@ class Writer:
             "deletionTimestamp": rfc3339(self._now() + seconds),
             "deletionGracePeriodSeconds": seconds,
         }
-        return self._store.put(item.resource, with_value(item.body, ("metadata",), metadata))
+        return self._store.put(item.resource, with_value(item.body, ("metadata",), to=metadata))
 
     def _orphan(self, item: Item) -> None:
         for dependent in self._store.dependents(item.uid):
@@ -211,7 +216,7 @@ class Writer:
         Raises:
             ApiFailure: 404.
         """
-        item = self._store.get(target.resource, target.namespace, target.name)
+        item = self._store.get(target.resource, target.key)
         if item is None:
             raise not_found(target.resource, target.name)
         return item
@@ -241,7 +246,7 @@ class Writer:
         }
         if child(item.body, "status", "conditions"):
             return item
-        return self._store.put(CRDS, with_value(item.body, ("status",), status))
+        return self._store.put(CRDS, with_value(item.body, ("status",), to=status))
 
     def _retire(self, item: Item) -> None:
         group = text(item.body, "spec", "group")
@@ -252,21 +257,21 @@ class Writer:
         self._catalogue.remove_all(group, plural)
 
 
-def _isolated(target: Target, before: JsonObject, after: JsonObject) -> JsonObject:
+def _isolated(target: Target, after: JsonObject, *, before: JsonObject) -> JsonObject:
     """Keep the half of the object that this endpoint may not change."""
     if not target.resource.has_status:
         return after
     if target.subresource != "status":
         if "status" in before:
-            return with_value(after, ("status",), before["status"])
+            return with_value(after, ("status",), to=before["status"])
         return without(after, ("status",))
     kept = dict(before)
     if not target.resource.custom:
         annotations = child(after, "metadata", "annotations")
         if annotations is not None:
-            kept = with_value(kept, ("metadata", "annotations"), annotations)
+            kept = with_value(kept, ("metadata", "annotations"), to=annotations)
     if "status" in after:
-        return with_value(kept, ("status",), after["status"])
+        return with_value(kept, ("status",), to=after["status"])
     return without(kept, ("status",))
 
 

@@ -30,7 +30,7 @@ def reconcile_daemon_set(tools: Toolbox, item: Item) -> None:
             pinned = texts(spec, "nodeSelector") | {"kubernetes.io/hostname": node}
             named: JsonObject = metadata | {"generateName": f"{item.name}-"}
             body: JsonObject = {"metadata": named, "spec": spec | {"nodeSelector": pinned}}
-            pods.append(tools.create(item, PODS, body))
+            pods.append(tools.create(PODS, body, owner=item))
     ready = sum(is_ready(one) for one in pods)
     tools.report(
         item,

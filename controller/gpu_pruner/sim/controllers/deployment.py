@@ -34,7 +34,9 @@ def reconcile_deployment(tools: Toolbox, item: Item) -> None:
     sets = tools.children(item, REPLICASETS)
     current = next((one for one in sets if _hash_of(one) == wanted_hash), None)
     if current is None:
-        current = tools.create(item, REPLICASETS, _replica_set(item, wanted_hash, desired))
+        current = tools.create(
+            REPLICASETS, _replica_set(item, wanted_hash, replicas=desired), owner=item
+        )
         sets.append(current)
     tools.scale(current, desired)
     tools.annotate(current, _copied_annotations(item))
@@ -42,7 +44,7 @@ def reconcile_deployment(tools: Toolbox, item: Item) -> None:
     for old in sets:
         if old is not current and ready >= desired:
             tools.scale(old, 0)
-    _report(tools, item, sets, current=current, desired=desired)
+    _report(tools, item, sets=sets, current=current)
 
 
 def _hash_of(replica_set: Item) -> str:
@@ -57,7 +59,7 @@ def _copied_annotations(item: Item) -> dict[str, str]:
     }
 
 
-def _replica_set(item: Item, template_hash: str, replicas: int) -> JsonObject:
+def _replica_set(item: Item, template_hash: str, *, replicas: int) -> JsonObject:
     metadata, spec = template_of(item)
     labels = texts(metadata, "labels") | {_HASH: template_hash}
     return {
@@ -74,7 +76,8 @@ def _replica_set(item: Item, template_hash: str, replicas: int) -> JsonObject:
     }
 
 
-def _report(tools: Toolbox, item: Item, sets: list[Item], *, current: Item, desired: int) -> None:
+def _report(tools: Toolbox, item: Item, *, sets: list[Item], current: Item) -> None:
+    desired = number(item.body, "spec", "replicas", default=1)
     replicas = sum(number(one.body, "status", "replicas") for one in sets)
     ready = sum(number(one.body, "status", "readyReplicas") for one in sets)
     updated = number(current.body, "status", "replicas")
@@ -111,7 +114,7 @@ def reconcile_replica_set(tools: Toolbox, item: Item) -> None:
     for _ in range(desired - len(pods)):
         metadata, spec = template_of(item)
         named: JsonObject = metadata | {"generateName": f"{item.name}-"}
-        pods.append(tools.create(item, PODS, {"metadata": named, "spec": spec}))
+        pods.append(tools.create(PODS, {"metadata": named, "spec": spec}, owner=item))
     surplus = sorted(pods, key=_keep_last)[: max(0, len(pods) - desired)]
     for pod in surplus:
         tools.delete(pod)

@@ -15,7 +15,7 @@ from gpu_pruner.sim.controllers.deployment import reconcile_deployment, reconcil
 from gpu_pruner.sim.controllers.notebook import reconcile_notebook
 from gpu_pruner.sim.controllers.statefulset import reconcile_stateful_set
 from gpu_pruner.sim.controllers.toolbox import Toolbox, controller_of, is_terminating
-from gpu_pruner.sim.kubelet import Kubelet
+from gpu_pruner.sim.kubelet import Kubelet, Pace
 from gpu_pruner.sim.resources import (
     DAEMONSETS,
     DEPLOYMENTS,
@@ -26,7 +26,8 @@ from gpu_pruner.sim.resources import (
     STATEFULSETS,
     Resource,
 )
-from gpu_pruner.sim.store import Change, ChangeType, Item
+from gpu_pruner.sim.state import State
+from gpu_pruner.sim.store import Change, ChangeType, Item, Key
 from gpu_pruner.sim.tree import elements, text
 
 Reconcile = Callable[[Toolbox, Item], None]
@@ -43,14 +44,14 @@ _RECONCILERS: Mapping[tuple[str, str], Reconcile] = {
 class ControlLoop:
     """The control plane of the simulated cluster."""
 
-    def __init__(self, tools: Toolbox, kubelet: Kubelet) -> None:
-        self._tools = tools
-        self._kubelet = kubelet
-        self._queue: dict[tuple[Resource, str, str], None] = {}
+    def __init__(self, state: State, *, pace: Pace) -> None:
+        self._tools = Toolbox(state)
+        self._kubelet = Kubelet(self._tools, state.occupancy, world=state.world, pace=pace)
+        self._queue: dict[tuple[Resource, Key], None] = {}
         self._gone: list[Item] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._awake = False
-        tools.store.subscribe(self._on_change)
+        state.store.subscribe(self._on_change)
 
     def start(self) -> None:
         """React to changes on the running event loop from now on."""
@@ -68,9 +69,9 @@ class ControlLoop:
             while self._gone:
                 self._collect(self._gone.pop(0))
             if self._queue:
-                key = next(iter(self._queue))
-                del self._queue[key]
-                self._reconcile(*key)
+                entry = next(iter(self._queue))
+                del self._queue[entry]
+                self._reconcile(*entry)
 
     def _on_change(self, change: Change) -> None:
         item = change.item
@@ -86,7 +87,7 @@ class ControlLoop:
         self._wake()
 
     def _enqueue(self, item: Item) -> None:
-        self._queue[item.resource, item.namespace, item.name] = None
+        self._queue[item.resource, item.key] = None
 
     def _wake(self) -> None:
         if self._loop is not None and not self._awake:
@@ -97,8 +98,8 @@ class ControlLoop:
         if self._loop is not None:
             self.drain()
 
-    def _reconcile(self, resource: Resource, namespace: str, name: str) -> None:
-        item = self._tools.store.get(resource, namespace, name)
+    def _reconcile(self, resource: Resource, key: Key) -> None:
+        item = self._tools.store.get(resource, key)
         if item is None:
             return
         if self._is_orphan(item):

@@ -21,8 +21,8 @@ def reconcile_notebook(tools: Toolbox, item: Item) -> None:
     if owned:
         tools.scale(owned[0], replicas)
     else:
-        tools.create(item, STATEFULSETS, _stateful_set(item, replicas))
-    _report(tools, item, owned)
+        tools.create(STATEFULSETS, _stateful_set(item, replicas), owner=item)
+    _report(tools, item, owned=owned)
 
 
 def _stateful_set(item: Item, replicas: int) -> JsonObject:
@@ -40,7 +40,7 @@ def _stateful_set(item: Item, replicas: int) -> JsonObject:
     }
 
 
-def _report(tools: Toolbox, item: Item, owned: list[Item]) -> None:
+def _report(tools: Toolbox, item: Item, *, owned: list[Item]) -> None:
     pods = [pod for one in owned for pod in tools.children(one, PODS)]
     states = [one for pod in pods for one in elements(pod.body, "status", "containerStatuses")]
     ready = sum(number(one.body, "status", "readyReplicas") for one in owned)

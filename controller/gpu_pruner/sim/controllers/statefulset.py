@@ -1,8 +1,8 @@
 """StatefulSet → Pod, in order.
 
-Imitates the statefulset controller with OrderedReady: pod n+1 is made when pod n is Ready, the
-highest ordinal goes first and one at a time, a name is used again only when its pod is gone, pods
-of an older template are replaced one at a time, and ``status.replicas`` counts terminating pods too.
+Imitates the statefulset controller with OrderedReady: pod n+1 is made when pod n is Ready; the
+highest ordinal goes first, one at a time; a name is used again only when its pod is gone; pods of
+an older template are replaced one by one; ``status.replicas`` counts terminating pods too.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ def reconcile_stateful_set(tools: Toolbox, item: Item) -> None:
     for ordinal in range(desired):
         pod = pods.get(ordinal)
         if pod is None:
-            pods[ordinal] = pod = tools.create(item, PODS, _pod(item, ordinal, revision))
+            pods[ordinal] = pod = tools.create(
+                PODS, _pod(item, ordinal, revision=revision), owner=item
+            )
         if not in_parallel and (is_terminating(pod) or not is_ready(pod)):
             break
     else:
         _delete_one(tools, pods, desired=desired, revision=revision)
-    _report(tools, item, list(pods.values()), revision=revision)
+    _report(tools, item, pods=list(pods.values()), revision=revision)
 
 
 def _delete_one(tools: Toolbox, pods: dict[int, Item], *, desired: int, revision: str) -> None:
@@ -70,7 +72,7 @@ def _revision_of(pod: Item) -> str:
     return texts(pod.body, "metadata", "labels").get(_REVISION_LABEL, "")
 
 
-def _pod(item: Item, ordinal: int, revision: str) -> JsonObject:
+def _pod(item: Item, ordinal: int, *, revision: str) -> JsonObject:
     metadata, spec = template_of(item)
     name = f"{item.name}-{ordinal}"
     labels = texts(metadata, "labels") | {
@@ -80,11 +82,11 @@ def _pod(item: Item, ordinal: int, revision: str) -> JsonObject:
     }
     return {
         "metadata": metadata | {"name": name, "labels": labels},
-        "spec": with_value(spec, ("hostname",), name),
+        "spec": with_value(spec, ("hostname",), to=name),
     }
 
 
-def _report(tools: Toolbox, item: Item, pods: list[Item], *, revision: str) -> None:
+def _report(tools: Toolbox, item: Item, *, pods: list[Item], revision: str) -> None:
     ready = sum(is_ready(one) and not is_terminating(one) for one in pods)
     updated = sum(_revision_of(one) == revision for one in pods)
     is_complete = updated == len(pods)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu_pruner.model.units import rfc3339
-from gpu_pruner.sim.moments import Moments
-from gpu_pruner.sim.resources import PODS, Catalogue, Resource
-from gpu_pruner.sim.store import Item, Store
+from gpu_pruner.sim.patches import MERGE, Patch
+from gpu_pruner.sim.resources import PODS, Resource
+from gpu_pruner.sim.state import State
+from gpu_pruner.sim.store import Item
 from gpu_pruner.sim.tree import JsonObject, child, elements, number, text, texts, with_value
-from gpu_pruner.sim.writes import DeleteOptions, Target, Writer
+from gpu_pruner.sim.writes import DeleteOptions, Target
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -21,13 +22,11 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 class Toolbox:
     """The cluster as a controller sees it."""
 
-    def __init__(
-        self, store: Store, catalogue: Catalogue, *, writer: Writer, moments: Moments
-    ) -> None:
-        self.store = store
-        self.moments = moments
-        self._catalogue = catalogue
-        self._writer = writer
+    def __init__(self, state: State) -> None:
+        self.store = state.store
+        self.moments = state.moments
+        self._catalogue = state.catalogue
+        self._writer = state.writer
 
     def children(self, owner: Item, resource: Resource) -> list[Item]:
         """Return the objects of a kind that this object controls."""
@@ -44,7 +43,7 @@ class Toolbox:
         if resource is None:
             return None
         namespace = item.namespace if resource.namespaced else ""
-        owner = self.store.get(resource, namespace, text(reference, "name"))
+        owner = self.store.get(resource, (namespace, text(reference, "name")))
         return owner if owner is not None and owner.uid == text(reference, "uid") else None
 
     def root_of(self, item: Item) -> Item:
@@ -52,7 +51,7 @@ class Toolbox:
         owner = self.owner_of(item)
         return item if owner is None else self.root_of(owner)
 
-    def create(self, owner: Item, resource: Resource, body: JsonObject) -> Item:
+    def create(self, resource: Resource, body: JsonObject, *, owner: Item) -> Item:
         """Create an object that the owner controls, in its namespace."""
         reference: JsonObject = {
             "apiVersion": owner.resource.api_version,
@@ -62,7 +61,7 @@ class Toolbox:
             "controller": True,
             "blockOwnerDeletion": True,
         }
-        owned = with_value(body, ("metadata", "ownerReferences"), [reference])
+        owned = with_value(body, ("metadata", "ownerReferences"), to=[reference])
         return self._writer.create(Target(resource, owner.namespace), owned)
 
     def delete(self, item: Item, *, grace_seconds: int | None = None) -> None:
@@ -75,22 +74,22 @@ class Toolbox:
         if number(item.body, "spec", "replicas") != replicas:
             target = Target(item.resource, item.namespace, item.name)
             patch: JsonObject = {"spec": {"replicas": replicas}}
-            self._writer.patch(target, patch, "application/merge-patch+json")
+            self._writer.patch(target, Patch(MERGE, patch))
 
     def annotate(self, item: Item, annotations: dict[str, str]) -> None:
         """Add annotations to a child; what it has beside them stays."""
-        newest = self.store.get(*_address(item))
+        newest = self.store.get(item.resource, item.key)
         if newest is not None:
             path = ("metadata", "annotations")
             merged = texts(newest.body, *path) | annotations
             if merged != texts(newest.body, *path):
-                self.store.put(item.resource, with_value(newest.body, path, merged))
+                self.store.put(item.resource, with_value(newest.body, path, to=merged))
 
     def report(self, item: Item, status: Mapping[str, object]) -> None:
         """Write the status of an object if it says something new."""
-        newest = self.store.get(*_address(item))
+        newest = self.store.get(item.resource, item.key)
         if newest is not None and newest.uid == item.uid:
-            self.store.put(item.resource, with_value(newest.body, ("status",), dict(status)))
+            self.store.put(item.resource, with_value(newest.body, ("status",), to=dict(status)))
 
     def condition(self, item: Item, kind: str, *, holds: bool, reason: str = "") -> JsonObject:
         """Return a status condition; its transition time stays while its status stays."""
@@ -101,10 +100,6 @@ class Toolbox:
                 moment = text(one, "lastTransitionTime") or moment
         condition: JsonObject = {"type": kind, "status": status, "lastTransitionTime": moment}
         return condition | {"reason": reason} if reason else condition
-
-
-def _address(item: Item) -> tuple[Resource, str, str]:
-    return (item.resource, item.namespace, item.name)
 
 
 def controller_of(item: Item) -> JsonObject:
