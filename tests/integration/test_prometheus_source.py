@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import ssl
+import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -331,3 +333,36 @@ async def test_a_warning_makes_the_answer_incomplete(server: PrometheusServer) -
         async with source_of(proxy.url) as source:
             with pytest.raises(IncompleteData, match="store x is gone"):
                 await source.screen(now=NOW, back_to=NOW)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file with a self-signed certificate for 127.0.0.1 and its key."""
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=prometheus", "-keyout", str(file)]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(file.with_suffix(".crt"))]
+    subprocess.run(command, check=True, capture_output=True)
+    file.write_text(file.read_text() + file.with_suffix(".crt").read_text())
+    return file
+
+
+async def test_a_private_authority_is_trusted_only_where_it_is_named(
+    server: PrometheusServer, certificate: Path
+) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    with ScriptedServer(forward_to=server.url, tls=tls) as proxy:
+        async with source_of(proxy.url) as source:
+            with pytest.raises(
+                PrometheusError, match=r"cannot be verified; set prometheus"
+            ):
+                await source.screen(now=NOW, back_to=NOW)
+        authority = str(certificate.with_suffix(".crt"))
+        async with source_of(proxy.url, ca_file=authority) as source:
+            trusted = await source.screen(now=NOW, back_to=NOW)
+        async with source_of(proxy.url, tls_verify=False) as source:
+            unchecked = await source.screen(now=NOW, back_to=NOW)
+    note = "TLS certificates are not checked"
+    assert note not in trusted.notes
+    assert note in unchecked.notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -53,6 +54,8 @@ class ScriptedServer:
     """Token that is asked for; empty: none."""
     warning: str = ""
     """Put into JSON answers that are passed on."""
+    tls: ssl.SSLContext | None = None
+    """With the server's certificate; None: plain HTTP."""
     seen: list[Seen] = field(default_factory=list, init=False)
 
     @property
@@ -63,7 +66,7 @@ class ScriptedServer:
     @property
     def url(self) -> str:
         """Return the base URL."""
-        return f"http://{self.address}"
+        return f"{'https' if self.tls else 'http'}://{self.address}"
 
     def wait_for_requests(self, count: int) -> None:
         """Return when that many requests were answered."""
@@ -86,6 +89,8 @@ class ScriptedServer:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if self.tls is not None:
+            self._server.socket = self.tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
         return self
