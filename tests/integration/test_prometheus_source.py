@@ -354,9 +354,7 @@ async def test_a_private_authority_is_trusted_only_where_it_is_named(
     tls.load_cert_chain(certificate)
     with ScriptedServer(forward_to=server.url, tls=tls) as proxy:
         async with source_of(proxy.url) as source:
-            with pytest.raises(
-                PrometheusError, match=r"cannot be verified; set prometheus"
-            ):
+            with pytest.raises(PrometheusError, match=r"cannot be verified; set prometheus"):
                 await source.screen(now=NOW, back_to=NOW)
         authority = str(certificate.with_suffix(".crt"))
         async with source_of(proxy.url, ca_file=authority) as source:
