@@ -208,7 +208,7 @@ METRICS: tuple[MetricDefinition, ...] = (
         "gpu_pruner_gpu_seconds_total",
         COUNTER,
         "Time that GPUs spent in workloads of a state: active, idle, unknown, or paused, which "
-        "counts the GPUs held before the pause. Gaps over 5 minutes are left out.",
+        "counts the GPUs held before the pause. Time in which no cycle ran is left out.",
         lambda board: board.totals.gpu_seconds.items(),
         ("state", "namespace"),
     ),

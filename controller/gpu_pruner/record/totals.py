@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.orders import Result
 from gpu_pruner.model.plan import Action, Decision
-from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.units import HOUR, Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.record.report import CycleReport
 
 PAUSE = "pause"
 """`Outcome.action` of a pause."""
 
-LONGEST_GAP_SECONDS: Seconds = 300.0
-"""Time between two cycles that is still counted as GPU time: what happened in a longer gap was
-not observed, so it is left out rather than guessed."""
+LONGEST_GAP_SECONDS: Seconds = HOUR
+"""Time between two cycles that is still counted as GPU time. Cycles are minutes apart; a longer gap
+means that this process stood still, and what happened then is left out rather than guessed."""
 
 STATISTICS_SECONDS: Seconds = 30 * 86_400.0
 """How long the moment of a scale-down is remembered: the longest window of the statistics."""
