@@ -358,3 +358,17 @@ async def test_an_answer_without_preconditions_is_never_acted_on() -> None:
     outcome = await world.actor.pause(world.order())
     assert outcome.result is Result.FAILED
     assert world.wrote() == []
+
+
+async def test_a_book_about_another_object_is_never_written_over() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    book = await world.has_book()
+    world.says(
+        {"rootRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "uid": "y"}}
+    )
+    before = world.live
+    outcome = await world.actor.pause(world.order(), book)
+    assert_untouched(world, before, outcome)
+    assert "is about another object" in outcome.detail
+    assert world.wrote() == []

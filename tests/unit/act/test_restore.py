@@ -153,3 +153,16 @@ async def test_a_restore_under_which_the_object_changes_is_dropped() -> None:
     outcome = await world.actor.restore(DEPLOYMENT, by="ada", why="")
     assert outcome.result is Result.CONFLICT
     assert world.replicas == 0
+
+
+async def test_a_dry_run_leaves_the_record_of_a_restarted_object() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    await world.actor.pause(world.order(), await world.has_book())
+    record = str(world.annotation(PAUSED))
+    world.has(a_root(DEPLOYMENT, replicas=1, annotations={PAUSED: record}))
+    before = world.live
+    rehearsing = Actor(world.cluster, clock=world.clock, mode=Mode.DRY_RUN)
+    outcome = await rehearsing.restore(DEPLOYMENT, by="ada", why="")
+    assert_untouched(world, before, outcome)
+    assert outcome.result is Result.DRY_RUN
