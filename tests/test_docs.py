@@ -21,6 +21,7 @@ from gpu_pruner.cli.commands import command_line
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.decide import breaker
 from gpu_pruner.model import annotations
+from gpu_pruner.model.units import HOUR, MINUTE
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.notify.messages import EVENT_REASONS
 from gpu_pruner.record.metrics import METRICS, MetricDefinition
@@ -113,6 +114,37 @@ def settings_in(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
 def test_every_setting_is_documented(name: str, description: str) -> None:
     assert description.endswith(".")
     assert f"| `{name}` |" in reference("settings.md")
+
+
+RULES = Settings().rules()
+TOLD = {
+    "window": f"{RULES.window_seconds / MINUTE:g} min",
+    "settle": f"{RULES.settle_seconds / MINUTE:g} min",
+    "threshold": f"{RULES.idle_threshold:g}",
+    "coverage": f"{int(RULES.coverage_ratio * 35)} of 35 steps",
+    "freshness": f"{RULES.freshness_seconds:g} s",
+    "liveness": f"{RULES.liveness_changes} changes",
+    "cycle": f"{RULES.cycle_seconds:g} s",
+    "confirmations": f"{RULES.confirmations} cycles",
+    "verification": f"≤ {RULES.verify_max_age_seconds:g} s old",
+    "notice": f"{RULES.notice_seconds / MINUTE:g} min",
+    "keep": f"≤ {RULES.keep_cap_seconds / HOUR:g} h",
+    "shield": f"{RULES.shield_seconds / HOUR:g} h",
+    "never Ready": f"{RULES.never_ready_seconds / HOUR:g} h",
+    "budget, per cycle": (
+        f"{RULES.budget_workloads_per_cycle} workloads, "
+        f"{RULES.budget_gpu_ratio_per_cycle:.0%} of allocated GPUs, "
+        f"{RULES.budget_per_namespace_per_cycle} per namespace"
+    ),
+    "budget, per hour": f"{RULES.budget_per_hour}, or {RULES.budget_ratio_per_hour:.0%}",
+}
+
+
+@pytest.mark.parametrize("name", list(TOLD))
+def test_the_number_that_is_explained_is_the_default(name: str) -> None:
+    lines = text_of(DOCS / "explanation" / "deciding.md").splitlines()
+    row = next(line for line in lines if line.startswith(f"| {name}"))
+    assert row.split("|")[2].strip().startswith(TOLD[name].replace("%", " %"))
 
 
 COMMANDS: dict[str, click.Command] = {"": command_line, **command_line.commands}
