@@ -126,7 +126,6 @@ class World:
             root=self.root,
             decision_id=decision_id,
             why="No GPU work on 4 of 4 GPUs.",
-            at=NOON,
             by=by,
         )
 

@@ -101,6 +101,8 @@ class PrometheusServer:
     """Data directory, for example of `backfill`."""
     targets: tuple[str, ...] = ()
     """host:port of exporters to scrape."""
+    static_configs: tuple[Mapping[str, object], ...] = ()
+    """More targets, in Prometheus' own form."""
     honor_labels: bool = False
     scrape_interval: str = "15s"
     arguments: tuple[str, ...] = ()
@@ -148,11 +150,14 @@ class PrometheusServer:
         job = {
             "job_name": "dcgm-exporter",
             "honor_labels": self.honor_labels,
-            "static_configs": [{"targets": list(self.targets), "labels": target_labels}],
+            "static_configs": [
+                {"targets": list(self.targets), "labels": target_labels},
+                *self.static_configs,
+            ],
         }
         return {
             "global": {"scrape_interval": self.scrape_interval, "scrape_timeout": "1s"},
-            "scrape_configs": [job] if self.targets else [],
+            "scrape_configs": [job] if self.targets or self.static_configs else [],
         }
 
     def _wait_until_ready(self) -> None:

@@ -24,6 +24,7 @@ from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.record.logs import configure_logging
 
 _FAILED, _BAD_INPUT = 1, 2
+FIRST_STORY_PATIENCE_MINUTES = 150.0
 _OUTPUT = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
@@ -173,8 +174,15 @@ def resume(reference: str, **flags: object) -> None:
     default="",
     help="Command line to run in the controller's place (tests sabotage it).",
 )
-def demo(speed: float, controller: str) -> None:
+@click.option(
+    "--patience",
+    hidden=True,
+    type=float,
+    default=FIRST_STORY_PATIENCE_MINUTES,
+    help="Simulated minutes after which the story has failed.",
+)
+def demo(speed: float, controller: str, patience: float) -> None:
     """Show the whole story on a simulated cluster: an hour in two minutes, nothing needed."""
     from gpu_pruner.cli.demo import show  # noqa: PLC0415 - only the demo needs the simulator
 
-    _complete(lambda: show(speed=speed, controller=controller))
+    _complete(lambda: show(speed=speed, controller=controller, patience_minutes=patience))

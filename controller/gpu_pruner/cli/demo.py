@@ -10,7 +10,7 @@ import asyncio
 import shlex
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -87,12 +87,13 @@ def _row(judgement: Judgement, moment: Moment) -> SummaryRow:
     )
 
 
-async def show(*, speed: float, controller: str) -> int:
+async def show(*, speed: float, controller: str, patience_minutes: float) -> int:
     """Play the story and show it.
 
     Args:
         speed: simulated seconds per real second.
         controller: command line in the controller's place; empty for the controller.
+        patience_minutes: simulated minutes after which the story has failed.
 
     Returns:
         0 where it ended as told, else 1.
@@ -107,7 +108,7 @@ async def show(*, speed: float, controller: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "controller.log"
         stage = Stage(
-            story=FIRST_STORY,
+            story=replace(FIRST_STORY, patience=patience_minutes * MINUTE),
             speed=speed,
             crds=(crd(),),
             controller=tuple(shlex.split(controller)),

@@ -112,7 +112,6 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
             root=root,
             decision_id=f"manual-{round(clock.now())}",
             why=reason or f"paused by {person} with the command line",
-            at=clock.now(),
             by=person,
         )
         outcome = await Actor(client, clock=clock, mode=Mode.SCALE_DOWN).pause(order)

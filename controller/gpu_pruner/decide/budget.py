@@ -15,6 +15,7 @@ from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import ceil
 
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.rules import Rules
@@ -82,6 +83,10 @@ class Budget:
     def _number(self, moment: Timestamp) -> int:
         return int(moment // self._rules.cycle_seconds)
 
+    def _moment(self, number: int, *, earliest: Timestamp) -> Timestamp:
+        """Return when a slot begins for us, to the second: books are written to the second."""
+        return float(ceil(max(earliest, number * self._rules.cycle_seconds)))
+
     def admit(self, workload: Workload) -> bool:
         """Whether a workload that is due may be paused in this cycle; if so, count it."""
         if not self._has_room(self._cycle, workload):
@@ -106,7 +111,7 @@ class Budget:
         by_namespace = max(first, self._open_by_namespace.get(namespace, first))
         number = max(by_size, by_namespace)
         while True:
-            moment = max(earliest, number * self._rules.cycle_seconds)
+            moment = self._moment(number, earliest=earliest)
             load = self._slots.get(number, _EMPTY)
             crowded = not (self._takes(load, gpus) and self._hour_has_room(moment))
             if crowded and number == by_size:

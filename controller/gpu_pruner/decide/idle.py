@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from gpu_pruner.decide.device import (
     Yardstick,
@@ -42,7 +43,8 @@ class Judgement:
     findings: tuple[DeviceFinding, ...] = ()
     """One per device, in the order of pods and devices."""
     idle_since: Timestamp | None = None
-    """Begin of the shortest period that a device was judged over; None unless idle."""
+    """Begin of the shortest period that a device was judged over, to the second; None unless idle.
+    """
     window_seconds: Seconds = 0.0
     """How long it has to be quiet: the longest that a device of it needs."""
 
@@ -107,7 +109,7 @@ def judge_workload(
         reason=Reason.IDLE,
         message=idle_sentence(findings, since=workload.book.idle_since, now=yardstick.at),
         findings=findings,
-        idle_since=max(one.evidence.period.start for one in findings),
+        idle_since=float(ceil(max(one.evidence.period.start for one in findings))),
         window_seconds=window,
     )
 

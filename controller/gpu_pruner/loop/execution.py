@@ -63,7 +63,7 @@ class Executor:
         """
         reached = {one.root.uid: one.via for one in deliveries if one.kind is MessageKind.WARNING}
         outcomes: list[Outcome] = []
-        for decision in plan.decisions:
+        for decision in sorted(plan.decisions, key=_urgency):
             outcome = await self._act_on(decision, reached.get(decision.workload.root.uid, ()))
             if outcome is not None:
                 outcomes.append(outcome)
@@ -94,7 +94,6 @@ class Executor:
             root=decision.workload.root,
             decision_id=decision.decision_id,
             why=decision.message,
-            at=decision.book.paused_at or decision.verified_at or 0.0,
         )
         return await self.actor.pause(
             order,
@@ -118,6 +117,12 @@ class Silence:
     async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
         """Deliver nothing."""
         return Delivery(root=decision.workload.root, kind=kind)
+
+
+def _urgency(decision: Decision) -> int:
+    """Return what goes first: a pause rests on evidence that ages, books are paced and can wait."""
+    order = (Action.PAUSE, Action.RESTORE, Action.WARN)
+    return order.index(decision.action) if decision.action in order else len(order)
 
 
 def _message_kind(decision: Decision) -> MessageKind | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpu_pruner.model.units import Timestamp
 from gpu_pruner.model.workload import RootRef
 
 
@@ -18,7 +17,6 @@ class PauseOrder:
     decision_id: str
     why: str
     """The sentence with the evidence; it goes into the pause record."""
-    at: Timestamp
     by: str = "gpu-pruner"
 
 

@@ -79,7 +79,7 @@ def judge(
         if now.pods != first.pods:
             faults.append("its pods are not the same ones any more")
         return Judgement(part=part, over=not faults, faults=tuple(faults))
-    faults = _faults_of_pausing(part, begin, first, ours, requests)
+    faults = _faults_of_pausing(part, first, begin=begin, ours=ours, requests=requests)
     return Judgement(
         part=part,
         over=not faults and _has_ended(part, first, now, levers),
@@ -89,8 +89,9 @@ def judge(
 
 def _faults_of_pausing(
     part: Part,
-    begin: Timestamp,
     first: Scene,
+    *,
+    begin: Timestamp,
     ours: Sequence[Request],
     requests: Sequence[Request],
 ) -> list[str]:
