@@ -1,0 +1,146 @@
+"""Simulated devices for cases: what each step of each signal reads, and which labels it carries.
+
+A device is `idle`, `busy`, or a mapping of what differs from an idle one:
+
+    engine: 0.008                  every step reads this (any `Signal` by name)
+    engine: 0.4 at -20m            one step does, the others are quiet
+    encoder: 60 from 5m to 10m     some steps do
+    engine: absent | nan           never exported | not a number
+    energy: moving | frozen        likewise power and temperature
+    gap: -25m to -15m              no sample of anything
+    slice: "1", uuid: GPU-x        a MIG slice of that board
+    labels: exported | native | none
+    previous: team-b/old until -20m      another pod's name before
+    unlabelled: -20m to -15m             the exporter's own name meanwhile
+    also: team-b/other                   a second, equal set of series for another pod
+    uid: p-1, node: node-9, replica: "0"
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from support.telling_time import stretch
+
+from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels, Signal, Track
+
+STEP_SECONDS = 60.0
+EXPORTER = PodName("gpu-operator", "dcgm-exporter-1")
+BUSY = {"engine": 0.9, "util": 95}
+
+Spec = Mapping[str, object]
+Reading = Callable[[float], float | None]
+
+_METRICS = {
+    Signal.ENGINE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+    Signal.UTIL: "DCGM_FI_DEV_GPU_UTIL",
+    Signal.ENERGY: "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+}
+_MOVING = {Signal.ENERGY, Signal.POWER, Signal.TEMPERATURE}
+
+
+def device_spec(text: object) -> dict[str, object]:
+    """Return a device's mapping: ``idle`` and ``busy`` are short for one."""
+    if isinstance(text, Mapping):
+        return dict(text)
+    return {"idle": {}, "busy": dict(BUSY)}[str(text)]
+
+
+def reading(text: object, signal: Signal) -> Reading | None:
+    """Return what a signal reads at the end of a step; None where it is never exported."""
+    if text == "absent":
+        return None
+    if text == "moving":
+        return lambda at: at / 10
+    if text == "frozen":
+        return lambda _: 1234.0
+    value, _, when = str(text).partition(" ")
+    loud = math.nan if value == "nan" else float(value)
+    if not when:
+        return lambda _: loud
+    quiet = 0.0
+    begin, end = stretch(when)
+    return lambda at: loud if begin < at and at - STEP_SECONDS < end <= math.inf else quiet
+
+
+@dataclass
+class Device:
+    """One device of a story."""
+
+    id: DeviceId
+    spec: dict[str, object]
+    pod: PodName | None = None
+    node: str = "node-1"
+    step_seconds: float = STEP_SECONDS
+    readings: dict[Signal, Reading] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        sliced = bool(self.id.mig_instance)
+        usual = {"engine": 0, "energy": "moving"} | ({} if sliced else {"util": 0})
+        told = usual | {key: value for key, value in self.spec.items() if key in set(Signal)}
+        for name, text in told.items():
+            found = reading(text, Signal(name))
+            if found is not None:
+                self.readings[Signal(name)] = found
+
+    def tracks(self, first: int, last: int) -> list[Track]:
+        """Return the device's tracks over the steps first <= n <= last."""
+        found: dict[tuple[Signal, SeriesLabels], list[tuple[int, float]]] = {}
+        for step in range(first, last + 1):
+            end = (step + 1) * self.step_seconds
+            if self._is_silent(end):
+                continue
+            for labels in self._labels(end):
+                for signal, read in self.readings.items():
+                    value = read(end)
+                    if value is not None:
+                        found.setdefault((signal, labels), []).append((step, value))
+        return [
+            Track(self._of(signal), signal, _METRICS.get(signal, signal.name), labels, tuple(steps))
+            for (signal, labels), steps in found.items()
+        ]
+
+    def _of(self, signal: Signal) -> DeviceId:
+        return self.id.board if signal in _MOVING else self.id
+
+    def _is_silent(self, end: float) -> bool:
+        return "gap" in self.spec and _within(end, str(self.spec["gap"]))
+
+    def _labels(self, end: float) -> list[SeriesLabels]:
+        owner = self.pod
+        if "previous" in self.spec:
+            name, _, when = str(self.spec["previous"]).partition(" ")
+            owner = pod_name(name) if _within(end, when) else owner
+        scheme = self.spec.get("labels", "exported")
+        if owner is None or scheme == "none":
+            return [self._signed(None, "exported")]
+        if "unlabelled" in self.spec and _within(end, str(self.spec["unlabelled"])):
+            return [self._signed(None, "exported")]
+        found = [self._signed(owner, str(scheme))]
+        if "also" in self.spec:
+            found.append(self._signed(pod_name(str(self.spec["also"])), str(scheme)))
+        return found
+
+    def _signed(self, owner: PodName | None, scheme: str) -> SeriesLabels:
+        exported = owner if scheme == "exported" else None
+        return SeriesLabels(
+            exported=exported,
+            native=owner if owner is not None and scheme == "native" else EXPORTER,
+            pod_uid=str(self.spec.get("uid", "")) if owner is not None else "",
+            node=str(self.spec.get("node", self.node)),
+            replica=str(self.spec.get("replica", "")),
+            mig_profile="1g.10gb" if self.id.mig_instance else "",
+        )
+
+
+def pod_name(text: str) -> PodName:
+    """Read ``namespace/name``."""
+    namespace, _, name = text.partition("/")
+    return PodName(namespace, name)
+
+
+def _within(end: float, text: str) -> bool:
+    begin, last = stretch(text)
+    return begin < end <= last

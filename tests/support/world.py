@@ -1,0 +1,272 @@
+"""A cluster told in a few lines: workloads, their pods and devices, as `ClusterView` and tracks.
+
+A workload of a case; everything has a default, which is a healthy idle Deployment of one pod:
+
+    kind: Deployment | StatefulSet | Notebook | ReplicaSet | Pod | DaemonSet | Job | Rollout
+          | LeaderWorkerSet | InferenceService
+    namespace: team-a
+    gpus: 4 | [idle, busy, {engine: 0.4 at -20m}]      devices of the only pod
+    pods: 3 | [{gpus: 2, ready: -10m}, {phase: Pending, created: -5m, gpus: 1}]
+    owner: {desired: 2, ready: 1, updated: 1, generation: 2, halted: true, deletes_volumes: true,
+            annotations: {}, labels: {}, hidden: true}
+    intent: {keep_until: 2h, keep_by: jo, exempt: true}
+    book: {phase: Warned, warned_at: -10m, pause_at: 5m, warned_mode: scale-down}
+
+A pod: name, ready (time or never), created, started, phase, terminating, node, requests,
+annotations, labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.devices import STEP_SECONDS, Device, device_spec
+from support.telling_time import moment
+
+from gpu_pruner.model.book import Book, PauseRecord, Phase
+from gpu_pruner.model.cluster import Bookkeeping, ClusterView
+from gpu_pruner.model.signals import DeviceId, PodName
+from gpu_pruner.model.workload import (
+    Intent,
+    NamespaceRecord,
+    NodeRecord,
+    OwnerObject,
+    OwnerRef,
+    PodPhase,
+    PodRecord,
+    RootRef,
+)
+
+# From the pod upwards: what owns what.
+CHAINS: dict[str, list[tuple[str, str]]] = {
+    "Deployment": [("apps", "ReplicaSet"), ("apps", "Deployment")],
+    "ReplicaSet": [("apps", "ReplicaSet")],
+    "StatefulSet": [("apps", "StatefulSet")],
+    "Notebook": [("apps", "StatefulSet"), ("kubeflow.org", "Notebook")],
+    "Pod": [],
+    "DaemonSet": [("apps", "DaemonSet")],
+    "Job": [("batch", "Job")],
+    "Rollout": [("apps", "ReplicaSet"), ("argoproj.io", "Rollout")],
+    "LeaderWorkerSet": [("apps", "StatefulSet"), ("", "Pod")],
+    "InferenceService": [
+        ("apps", "ReplicaSet"),
+        ("apps", "Deployment"),
+        ("serving.kserve.io", "InferenceService"),
+    ],
+}
+READABLE = {"ReplicaSet", "Deployment", "StatefulSet", "Notebook"}
+SIZED = {"ReplicaSet", "Deployment", "StatefulSet"}
+LONG_AGO = "-7d"
+
+Spec = dict[str, Any]
+
+
+@dataclass
+class World:
+    """The told cluster. Specs may be changed between two views of it."""
+
+    workloads: dict[str, Spec]
+    namespaces: dict[str, Spec] = field(default_factory=dict)
+    nodes: dict[str, Spec] = field(default_factory=dict)
+    loose: list[Spec] = field(default_factory=list)
+    """Devices that no pod holds."""
+    missing_kinds: frozenset[str] = frozenset()
+    step_seconds: float = STEP_SECONDS
+    books: dict[str, Book] = field(default_factory=dict)
+    """By root uid; what was written since the story began."""
+
+    def view(self) -> ClusterView:
+        """Return what the API server would say now."""
+        told = [Told(name, spec) for name, spec in self.workloads.items()]
+        pods = tuple(pod for one in told for pod in one.pods())
+        owners = {owner.root.uid: owner for one in told for owner in one.owners()}
+        nodes = {pod.node for pod in pods if pod.node} | set(self.nodes)
+        return ClusterView(
+            pods=pods,
+            nodes={
+                name: NodeRecord(name=name, ready=True, **self.nodes.get(name, {}))
+                for name in nodes
+            },
+            namespaces={
+                name: NamespaceRecord(name=name, **spec) for name, spec in self.namespaces.items()
+            },
+            owners=owners,
+            books={
+                one.root.uid: kept
+                for one in told
+                if one.root.uid and (kept := one.kept(self.books)) is not None
+            },
+            missing_kinds=self.missing_kinds,
+        )
+
+    def devices(self) -> list[Device]:
+        """Return every device of the cluster."""
+        found = [
+            device
+            for name, spec in self.workloads.items()
+            for device in Told(name, spec).devices(self.step_seconds)
+        ]
+        for spec in self.loose:
+            uuid = str(spec.get("uuid", "GPU-loose"))
+            found.append(Device(DeviceId(uuid), dict(spec), step_seconds=self.step_seconds))
+        return found
+
+    def root(self, name: str) -> RootRef:
+        """Return a workload's root."""
+        return Told(name, self.workloads[name]).root
+
+
+@dataclass
+class Told:
+    """One workload of a world."""
+
+    name: str
+    spec: Spec
+
+    @property
+    def kind(self) -> str:
+        return str(self.spec.get("kind", "Deployment"))
+
+    @property
+    def namespace(self) -> str:
+        return str(self.spec.get("namespace", "team-a"))
+
+    @property
+    def chain(self) -> list[RootRef]:
+        """Owners from the pod upwards."""
+        return [
+            RootRef(
+                kind=kind,
+                namespace=self.namespace,
+                name=self.name if place == len(CHAINS[self.kind]) - 1 else f"{self.name}-part",
+                group=group,
+                uid=f"uid-{self.name}-{kind.lower()}",
+            )
+            for place, (group, kind) in enumerate(CHAINS[self.kind])
+        ]
+
+    @property
+    def root(self) -> RootRef:
+        if self.chain:
+            return self.chain[-1]
+        pod = next(iter(self.pods()))
+        return RootRef("Pod", self.namespace, pod.name, "", pod.uid)
+
+    def pod_specs(self) -> list[Spec]:
+        """Return one mapping per pod."""
+        told = self.spec.get("pods", 1)
+        if isinstance(told, list):
+            return told
+        return [{"gpus": self.spec.get("gpus", 1)} for _ in range(int(told))]
+
+    def device_specs(self, pod: Spec) -> list[Spec]:
+        """Return one mapping per device of a pod."""
+        told = pod.get("gpus", 1)
+        given = told if isinstance(told, list) else ["idle"] * int(told)
+        return [device_spec(one) for one in given]
+
+    def pods(self) -> Iterator[PodRecord]:
+        for number, spec in enumerate(self.pod_specs()):
+            ready = spec.get("ready", LONG_AGO)
+            phase = PodPhase(spec.get("phase", "Running"))
+            begun = spec.get("created", LONG_AGO if ready == "never" else ready)
+            is_ready = phase is PodPhase.RUNNING and ready != "never"
+            is_started = phase is PodPhase.RUNNING
+            yield PodRecord(
+                uid=str(spec.get("uid", f"uid-{self.name}-pod-{number}")),
+                namespace=self.namespace,
+                name=self.pod_name(number, spec).name,
+                phase=phase,
+                created_at=moment(begun),
+                node=str(spec.get("node", "node-1")),
+                requests=spec.get("requests", {"nvidia.com/gpu": len(self.device_specs(spec))}),
+                owner=self._owner(0),
+                ready_since=moment(ready) if is_ready else None,
+                containers_started_at=moment(spec.get("started", begun)) if is_started else None,
+                terminating=bool(spec.get("terminating", False)),
+                labels=spec.get("labels", {}),
+                annotations=spec.get("annotations", {}),
+            )
+
+    def pod_name(self, number: int, spec: Spec) -> PodName:
+        return PodName(self.namespace, str(spec.get("name", f"{self.name}-{number}")))
+
+    def _owner(self, place: int) -> OwnerRef | None:
+        if place >= len(self.chain):
+            return None
+        one = self.chain[place]
+        return OwnerRef(one.group, one.kind, one.name, one.uid)
+
+    def owners(self) -> Iterator[OwnerObject]:
+        for place, ref in enumerate(self.chain):
+            told = self.spec.get("owner", {}) if ref == self.chain[-1] else {}
+            if ref.kind not in READABLE or told.get("hidden"):
+                continue
+            size = told.get("desired", len(self.pod_specs()))
+            ready = sum(one.ready_since is not None for one in self.pods())
+            has_size = ref.kind in SIZED
+            generation = int(told.get("generation", 1))
+            yield OwnerObject(
+                root=ref,
+                owner=self._owner(place + 1),
+                generation=generation,
+                observed_generation=int(told.get("observed_generation", generation)),
+                desired=size if has_size else None,
+                observed=told.get("observed", size) if has_size else None,
+                ready=told.get("ready", ready) if has_size else None,
+                updated=told.get("updated", size) if has_size else None,
+                halted=bool(told.get("halted", False)),
+                deletes_volumes=bool(told.get("deletes_volumes", False)),
+                labels=told.get("labels", {}),
+                annotations=told.get("annotations", {}),
+            )
+
+    def devices(self, step_seconds: float) -> Iterator[Device]:
+        for number, spec in enumerate(self.pod_specs()):
+            if spec.get("phase", "Running") != "Running":
+                continue
+            for place, told in enumerate(self.device_specs(spec)):
+                uuid = str(told.get("uuid", f"GPU-{self.name}-{number}-{place}"))
+                yield Device(
+                    DeviceId(uuid, str(told.get("slice", ""))),
+                    told,
+                    pod=self.pod_name(number, spec),
+                    node=str(spec.get("node", "node-1")),
+                    step_seconds=step_seconds,
+                )
+
+    def kept(self, books: Mapping[str, Book]) -> Bookkeeping | None:
+        """Return the workload's GPUWorkload, where there is one."""
+        book = books.get(self.root.uid)
+        if book is None and "book" in self.spec:
+            book = told_book(self.spec["book"])
+        if book is None and "intent" not in self.spec:
+            return None
+        intent = dict(self.spec.get("intent", {}))
+        if "keep_until" in intent:
+            intent["keep_until"] = moment(intent["keep_until"])
+        held = book if book is not None else Book(resource_version="1")
+        return Bookkeeping(root=self.root, intent=Intent(**intent), book=held)
+
+
+def told_book(told: Spec) -> Book:
+    """Return a book; every value whose name speaks of a time is relative to the story."""
+    given: Spec = {"resource_version": "1"}
+    for name, value in told.items():
+        given[name] = value
+        if name.endswith(("_at", "_since", "_until")):
+            given[name] = moment(value)
+    given["phase"] = Phase(given.get("phase", "Watching"))
+    if "replicas" in given:
+        given["pause"] = PauseRecord(
+            lever="Deployment",
+            replicas=given.pop("replicas"),
+            uid="uid",
+            generation=1,
+            at=given.get("paused_at", moment(0)),
+            decision="d",
+            why="idle",
+        )
+    return Book(**given)
