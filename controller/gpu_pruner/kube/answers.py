@@ -51,6 +51,8 @@ def refusal(status: int, body: bytes, headers: Mapping[str, str], *, asked: str)
         asked: what was asked, for example ``GET /api/v1/pods``.
     """
     said = _said(body, headers)
+    if status == 422 and _is_another_object(body):  # noqa: PLR2004  # HTTP: Unprocessable Content
+        return Conflict(f"{asked}: another object has that name now. {said}", status=status)
     if status == 429:  # noqa: PLR2004  # HTTP: Too Many Requests
         wait = retry_after(headers)
         return Throttled(f"{asked}: the API server asks to slow down", retry_after_seconds=wait)
@@ -74,8 +76,8 @@ def error_for(status: int, said: str, *, asked: str) -> ClusterError:
             )
         case 403:
             return Forbidden(
-                f"{asked}: forbidden (403); the ClusterRole in deploy/kustomize/base allows it. "
-                f"{said}".rstrip(),
+                f"{asked}: forbidden (403); are the ClusterRoles of deploy/kustomize/base bound to "
+                f"our account? {said}".rstrip(),
                 status=status,
             )
         case 404:
@@ -96,9 +98,19 @@ def _said(body: bytes, headers: Mapping[str, str]) -> str:
         return f"It sent a web page{_LOGIN}"
     try:
         message = msgspec.json.decode(body, type=Status).message
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         message = body.decode("utf-8", "replace")
     return quoted(message or "")
+
+
+def _is_another_object(body: bytes) -> bool:
+    """Return whether a refusal is about the uid: the server's answer to that precondition."""
+    try:
+        details = msgspec.json.decode(body, type=Status).details
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    causes = (details.causes if details else None) or ()
+    return any(one.field == "metadata.uid" for one in causes)
 
 
 def is_page(headers: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ All waits are real seconds (see `kube.throttle.Pace`); what is shown is in time 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
@@ -103,7 +103,7 @@ class Reflector(Generic[W, T]):
         """Return how old the copy may be: 0 while a watch is open, else the time since its end.
 
         A watch whose peer fell silent counts as open until `Pace.silence` is over, and from then
-        on as silent since the last word.
+        on as ended with the last word.
         """
         return 0.0 if self._following else self.clock.now() - self.last_heard_at
 
@@ -154,19 +154,20 @@ class Reflector(Generic[W, T]):
             ("timeoutSeconds", str(max(1, int(self.pace.spread(self.pace.watch))))),
         ]
         opened = monotonic()
-        async with self.client.watch(
-            self.feed.resource, query=query, silence_seconds=self.pace.silence
-        ) as lines:
-            self._following = True
-            self.last_heard_at = self.clock.now()
-            try:
-                async for line in lines:
-                    self.last_heard_at = self.clock.now()
-                    self._take(line)
-                    if monotonic() - opened >= self.pace.brief:
-                        self._well()
-            finally:
-                self._following = False
+        try:
+            async with self.client.watch(
+                self.feed.resource, query=query, silence_seconds=self.pace.silence
+            ) as lines:
+                self._following = True
+                self.last_heard_at = self.clock.now()
+                await self._follow(lines, opened)
+        except ClusterError as error:
+            # A connection that breaks was alive until then; one that fell silent was not.
+            if self._following and not isinstance(error.__cause__, TimeoutError):
+                self.last_heard_at = self.clock.now()
+            raise
+        finally:
+            self._following = False
         self.last_heard_at = self.clock.now()
         if monotonic() - opened >= self.pace.brief:
             self._well()
@@ -174,6 +175,13 @@ class Reflector(Generic[W, T]):
         # Ending at once, time after time, is a failure that does not call itself one.
         self.failures += 1
         return self.pace.failure(self.failures)
+
+    async def _follow(self, lines: AsyncIterator[bytes], opened: Seconds) -> None:
+        async for line in lines:
+            self.last_heard_at = self.clock.now()
+            self._take(line)
+            if monotonic() - opened >= self.pace.brief:
+                self._well()
 
     def _take(self, line: bytes) -> None:
         """Carry one line of a watch out on what we keep."""

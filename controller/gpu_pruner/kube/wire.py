@@ -187,9 +187,23 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     object: msgspec.Raw
 
 
+class Cause(msgspec.Struct, frozen=True, gc=False):
+    """One reason of a refusal."""
+
+    field: str | None = None
+    """Path of the field that it is about."""
+
+
+class Details(msgspec.Struct, frozen=True, gc=False):
+    """``details`` of a `Status`."""
+
+    causes: tuple[Cause, ...] | None = None
+
+
 class Status(msgspec.Struct, frozen=True, gc=False):
     """The server's ``Status`` object, the body of its errors."""
 
     code: int | None = None
     reason: str | None = None
     message: str | None = None
+    details: Details | None = None

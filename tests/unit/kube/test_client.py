@@ -121,6 +121,16 @@ async def test_each_refusal_has_its_error_with_the_servers_words(
     assert ("the server's words" in str(caught.value)) == (code != 429)
 
 
+async def test_a_name_that_another_object_has_now_is_a_conflict(tmp_path: Path) -> None:
+    cause = {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "is immutable"}
+    body = {"kind": "Status", "code": 422, "message": "invalid", "details": {"causes": [cause]}}
+    async with ScriptedApi(others={ONE: [Reply(body, 422)]}) as api:
+        client = await api.client(tmp_path)
+        with pytest.raises(Conflict, match="another object has that name now"):
+            await client.patch(DEPLOYMENTS, "train", {}, namespace="team-a")
+        await client.close()
+
+
 async def test_a_write_is_never_repeated(tmp_path: Path) -> None:
     async with ScriptedApi(others={ONE: [status(503)]}) as api:
         client = await api.client(tmp_path)
