@@ -102,7 +102,7 @@ class ControlLoop:
         item = self._tools.store.get(resource, key)
         if item is None:
             return
-        if self._is_orphan(item):
+        if self._is_orphan(item) and not is_terminating(item):
             self._tools.delete(item)
             return
         if resource is PODS:
