@@ -155,6 +155,7 @@ class FakeKubelet:
             finally:
                 for one in self._tasks:
                     one.cancel()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
                 await self._remove_everything()
 
     async def _remove_everything(self) -> None:

@@ -200,11 +200,13 @@ class Lab:
         namespaces, nodes, and whatever else has no namespace.
         """
         listed = self.kubectl("get", "namespaces", "-o", _ACTIVE_NAMESPACES)
-        kinds = ",".join([*_WORKLOADS, *self.kubectl("get", "crds", "-o", _CUSTOM_KINDS).split()])
+        custom = ",".join(self.kubectl("get", "crds", "-o", _CUSTOM_KINDS).split())
         made = sorted(set(listed.split()) - OWN_NAMESPACES - set(keep))
         for name in made:
-            how = ("--all", "--cascade=foreground", "--timeout=60s")
-            self.kubectl("delete", kinds, "-n", name, *how)
+            how = ("--all", "-n", name, "--timeout=60s")
+            if custom:  # not in the foreground: the garbage collector learns of a kind in 30 s
+                self.kubectl("delete", custom, *how)
+            self.kubectl("delete", ",".join(_WORKLOADS), "--cascade=foreground", *how)
         if made:
             self.kubectl("delete", "namespaces", "--wait=false", *made)
         self.audit.mark()
