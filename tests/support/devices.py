@@ -28,10 +28,13 @@ from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels, Signal, Tr
 
 STEP_SECONDS = 60.0
 EXPORTER = PodName("gpu-operator", "dcgm-exporter-1")
+TIMED = {"previous", "unlabelled"}
+"""Keys of a spec that make labels change over time."""
+
 BUSY = {"engine": 0.9, "util": 95}
 
 Spec = Mapping[str, object]
-Reading = Callable[[float], float | None]
+Reading = Callable[[float], float]
 
 _METRICS = {
     Signal.ENGINE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
@@ -87,20 +90,22 @@ class Device:
 
     def tracks(self, first: int, last: int) -> list[Track]:
         """Return the device's tracks over the steps first <= n <= last."""
-        found: dict[tuple[Signal, SeriesLabels], list[tuple[int, float]]] = {}
-        for step in range(first, last + 1):
-            end = (step + 1) * self.step_seconds
-            if self._is_silent(end):
-                continue
-            for labels in self._labels(end):
-                for signal, read in self.readings.items():
-                    value = read(end)
-                    if value is not None:
-                        found.setdefault((signal, labels), []).append((step, value))
-        return [
-            Track(self._of(signal), signal, _METRICS.get(signal, signal.name), labels, tuple(steps))
-            for (signal, labels), steps in found.items()
-        ]
+        width = self.step_seconds
+        ends = [(step, (step + 1) * width) for step in range(first, last + 1)]
+        ends = [(step, end) for step, end in ends if not self._is_silent(end)]
+        groups: dict[tuple[SeriesLabels, ...], list[tuple[int, float]]] = {}
+        if not TIMED & self.spec.keys():
+            groups[self._labels(0.0)] = ends
+        else:
+            for step, end in ends:
+                groups.setdefault(self._labels(end), []).append((step, end))
+        found: list[Track] = []
+        for labels, inside in groups.items():
+            for signal, read in self.readings.items():
+                steps = tuple((step, read(end)) for step, end in inside)
+                name = _METRICS.get(signal, signal.name)
+                found += [Track(self._of(signal), signal, name, one, steps) for one in labels]
+        return [track for track in found if track.steps]
 
     def _of(self, signal: Signal) -> DeviceId:
         return self.id.board if signal in _MOVING else self.id
@@ -108,20 +113,20 @@ class Device:
     def _is_silent(self, end: float) -> bool:
         return "gap" in self.spec and _within(end, str(self.spec["gap"]))
 
-    def _labels(self, end: float) -> list[SeriesLabels]:
+    def _labels(self, end: float) -> tuple[SeriesLabels, ...]:
         owner = self.pod
         if "previous" in self.spec:
             name, _, when = str(self.spec["previous"]).partition(" ")
             owner = pod_name(name) if _within(end, when) else owner
         scheme = self.spec.get("labels", "exported")
         if owner is None or scheme == "none":
-            return [self._signed(None, "exported")]
+            return (self._signed(None, "exported"),)
         if "unlabelled" in self.spec and _within(end, str(self.spec["unlabelled"])):
-            return [self._signed(None, "exported")]
-        found = [self._signed(owner, str(scheme))]
-        if "also" in self.spec:
-            found.append(self._signed(pod_name(str(self.spec["also"])), str(scheme)))
-        return found
+            return (self._signed(None, "exported"),)
+        own = self._signed(owner, str(scheme))
+        if "also" not in self.spec:
+            return (own,)
+        return own, self._signed(pod_name(str(self.spec["also"])), str(scheme))
 
     def _signed(self, owner: PodName | None, scheme: str) -> SeriesLabels:
         exported = owner if scheme == "exported" else None
