@@ -22,7 +22,9 @@ from gpu_pruner.kube.wire import Status
 from gpu_pruner.model.units import Seconds, Timestamp
 
 _QUOTE_LIMIT = 256
-_SECRETS = re.compile(r"(?i)(bearer|basic)\s+\S+|(?<=//)[^/\s@]+@|token[=:]\s*\S+")
+_SECRETS = re.compile(
+    r"(?i)(bearer|basic)\s+\S+|[^/\s@:]*:[^/\s@]+@|(?<=//)[^/\s@]+@|token[=:]\s*\S+"
+)
 _LOGIN = "; is that the address of a login page instead of the API server?"
 
 
@@ -38,6 +40,8 @@ def quoted(text: str) -> str:
 def place(url: str) -> str:
     """Return scheme, host and port of a URL, without credentials, path and query."""
     parts = urlsplit(url)
+    if not parts.netloc:
+        return quoted(url.rpartition("@")[2])
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
@@ -138,6 +142,8 @@ def unreachable(address: str, error: Exception, *, waited: Seconds) -> ClusterEr
     """
     where = f"The Kubernetes API at {place(address)}"
     match error:
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            return ClusterError(f"{where} has no address: it must begin with https:// or http://")
         case aiohttp.ClientConnectorCertificateError():
             return ClusterError(
                 f"{where} shows a certificate that is not trusted: {quoted(str(error))}; "

@@ -18,8 +18,9 @@ from typing import Generic, Self, TypeVar
 import aiohttp
 import msgspec
 from kubernetes.aio.client import ApiClient
+from kubernetes.aio.config import ConfigException
 
-from gpu_pruner.errors import ClusterError
+from gpu_pruner.errors import ClusterError, ConfigurationError
 from gpu_pruner.kube import answers
 from gpu_pruner.kube.credentials import Credentials
 from gpu_pruner.kube.resources import Resource
@@ -76,7 +77,7 @@ class ClusterClient:
     timeout_seconds: Seconds
     """Longest wait for an answer, or between two parts of a long one."""
     bucket: TokenBucket = field(default_factory=TokenBucket)
-    _renewed_at: Seconds = 0.0
+    _renewed_at: Seconds = float("-inf")
     clock_skew_seconds: Seconds = 0.0
     """The server's ``Date`` minus our clock, from the newest answer; 0 where it cannot be told."""
 
@@ -241,13 +242,7 @@ class ClusterClient:
     ) -> aiohttp.ClientResponse:
         """Send one request and return its good answer, the body still unread."""
         await self.bucket.take()
-        method, url, headers, _, _ = await self._api.param_serialize(
-            request.method,
-            request.path,
-            query_params=list(request.query),
-            header_params={"Accept": "application/json", "Content-Type": request.content_type},
-            auth_settings=["BearerToken"],
-        )
+        method, url, headers = await self._prepared(request)
         sent = self._clock.now()
         reply = await self._api.rest_client.request(  # type: ignore[no-untyped-call]  # as above
             method, url, headers=headers, body=request.body, _request_timeout=limits
@@ -262,13 +257,31 @@ class ClusterClient:
             raise answers.page_instead(self.address)
         return answer
 
+    async def _prepared(self, request: _Request) -> tuple[str, str, dict[str, str]]:
+        """Return method, URL and headers, with a token that may just have been read anew."""
+        try:
+            method, url, headers, _, _ = await self._api.param_serialize(
+                request.method,
+                request.path,
+                query_params=list(request.query),
+                header_params={"Accept": "application/json", "Content-Type": request.content_type},
+                auth_settings=["BearerToken"],
+            )
+        except ConfigException as error:
+            raise ClusterError(f"Our credentials cannot be read: {error}") from error
+        return method, url, headers
+
     async def _refused(self, request: _Request, answer: aiohttp.ClientResponse) -> ClusterError:
         """Return the error that an answer stands for; renew credentials that ran out."""
         body = await answer.content.read(_BODY_SHOWN)
+        refusal = answers.refusal(answer.status, body, answer.headers, asked=request.asked)
         if answer.status == _UNAUTHORIZED and monotonic() - self._renewed_at > _RENEW_EVERY:
             self._renewed_at = monotonic()
-            await self._credentials.renew()
-        return answers.refusal(answer.status, body, answer.headers, asked=request.asked)
+            try:
+                await self._credentials.renew()
+            except ConfigurationError as error:
+                return ClusterError(f"{refusal} They cannot be renewed: {error}", status=401)
+        return refusal
 
     def _compare_clocks(self, answer: aiohttp.ClientResponse, sent: Timestamp) -> None:
         found = answers.skew(answer.headers.get("Date", ""), sent=sent, received=self._clock.now())

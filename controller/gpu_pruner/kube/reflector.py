@@ -118,7 +118,6 @@ class Reflector(Generic[W, T]):
                 wait = self._failed(error)
             if self.failures >= self.pace.patience:
                 self.settled.set()
-                self._version = ""  # whatever the watch stumbles over, a list may get past it
             await self.pace.sleep(wait)
 
     async def _list(self) -> None:
@@ -141,9 +140,7 @@ class Reflector(Generic[W, T]):
         if not version:
             raise ClusterError(f"list {self._name}: the answer names no resourceVersion")
         self._items, self._version, self._lost_lists = fresh, version, 0
-        if self.absent:
-            _log.info("kind is there now", kind=self._name)
-        self.synced, self.absent = True, ""
+        self.synced = True
         self.settled.set()
 
     async def _watch(self) -> Seconds:
@@ -158,13 +155,10 @@ class Reflector(Generic[W, T]):
             async with self.client.watch(
                 self.feed.resource, query=query, silence_seconds=self.pace.silence
             ) as lines:
-                self._following = True
-                self.last_heard_at = self.clock.now()
+                self._opened()
                 await self._follow(lines, opened)
         except ClusterError as error:
-            # A connection that breaks was alive until then; one that fell silent was not.
-            if self._following and not isinstance(error.__cause__, TimeoutError):
-                self.last_heard_at = self.clock.now()
+            self._broke(error, lasted=monotonic() - opened)
             raise
         finally:
             self._following = False
@@ -175,6 +169,23 @@ class Reflector(Generic[W, T]):
         # Ending at once, time after time, is a failure that does not call itself one.
         self.failures += 1
         return self.pace.failure(self.failures)
+
+    def _opened(self) -> None:
+        """Note that a watch was granted: the kind is there, and we may follow it."""
+        self._following = True
+        self.last_heard_at = self.clock.now()
+        if self.absent:
+            _log.info("kind is there now", kind=self._name)
+            self.absent = ""
+
+    def _broke(self, error: ClusterError, *, lasted: Seconds) -> None:
+        """Note how an open watch ended: with the connection, or in silence."""
+        if not self._following:
+            return
+        if not isinstance(error.__cause__, TimeoutError):
+            self.last_heard_at = self.clock.now()
+        if lasted >= self.pace.brief:
+            self._well()
 
     async def _follow(self, lines: AsyncIterator[bytes], opened: Seconds) -> None:
         async for line in lines:
@@ -244,7 +255,9 @@ class Reflector(Generic[W, T]):
         self.error = error
         if isinstance(error, Forbidden | NotFound):
             return self._missing(error)
-        if isinstance(error, Gone):
+        # Whatever a watch stumbles over, a list may get past it; but an outage needs no new list.
+        stumbles = self.pace.patience if error.status is not None else 4 * self.pace.patience
+        if isinstance(error, Gone) or self.failures % stumbles == 0:
             self._version = ""
         at_least = error.retry_after_seconds if isinstance(error, Throttled) else 0.0
         wait = self.pace.failure(self.failures, at_least=at_least)

@@ -42,6 +42,7 @@ from gpu_pruner.observe import cluster_records as records
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
+_SHOWN = 200
 _OWNER_KINDS = (REPLICASETS, DEPLOYMENTS, STATEFULSETS, NOTEBOOKS)
 
 
@@ -124,7 +125,9 @@ class ClusterWatch:
         """Stop watching. What was seen last can still be viewed."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                _log.error("a watch of ours had died", error=repr(ended)[:_SHOWN])
         self._tasks = ()
 
     def view(self) -> ClusterView:
@@ -224,7 +227,7 @@ class ClusterWatch:
         """Raise the error that ended a watch, for watches end by being cancelled only."""
         for task in self._tasks:
             if task.done() and not task.cancelled() and (error := task.exception()):
-                raise ClusterError(f"A watch of ours died: {error!r:.200}") from error
+                raise ClusterError(f"A watch of ours died: {repr(error)[:_SHOWN]}") from error
 
 
 _ELSEWHERE = "its root is in another namespace: ignored"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from kubernetes.aio.config import ConfigException
 from support.manual_clock import NOON, ManualClock
 from support.scripted_api import (
     TOKEN,
@@ -223,6 +224,41 @@ async def test_a_refused_token_is_read_again_for_the_next_request(tmp_path: Path
         f"Bearer {TOKEN}",
         "Bearer renewed",
     ]
+
+
+async def test_credentials_that_cannot_be_renewed_are_said_to_be(tmp_path: Path) -> None:
+    async with ScriptedApi(lists={ONE: [status(401)]}) as api:
+        client = await api.client(tmp_path)
+        (tmp_path / "kubeconfig").write_text("token: t0psecret", encoding="utf-8")
+        with pytest.raises(ClusterError, match="They cannot be renewed") as caught:
+            await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Bare)
+        await client.close()
+    assert "t0psecret" not in str(caught.value)
+
+
+async def test_a_token_file_that_is_gone_is_a_failure_of_this_request_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ScriptedApi(lists={ONE: [Reply(thing("train"))]}) as api:
+        client = await api.client(tmp_path)
+
+        def gone(_configuration: object) -> None:
+            raise ConfigException("Token file exists but empty.")
+
+        monkeypatch.setattr(client._api.configuration, "refresh_api_key_hook", gone)
+        with pytest.raises(ClusterError, match="Our credentials cannot be read: Token file"):
+            await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Bare)
+        await client.close()
+
+
+async def test_an_address_without_a_scheme_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes(msgspec.json.encode(kubeconfig("me:pw@localhost:8080")))
+    client = await ClusterClient.connect(KubernetesSettings(kubeconfig=path), clock=SystemClock())
+    with pytest.raises(ClusterError, match="at localhost:8080 has no address") as caught:
+        await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Bare)
+    await client.close()
+    assert "pw" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

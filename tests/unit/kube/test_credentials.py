@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from kubernetes.aio.config import incluster_config
 from support.scripted_api import kubeconfig
 
 from gpu_pruner.errors import ConfigurationError
@@ -60,6 +61,18 @@ async def test_a_cluster_without_a_service_account_says_so(tmp_path: Path) -> No
     environment = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     with pytest.raises(ConfigurationError, match="in-cluster"):
         await Credentials.load(KubernetesSettings(), environment=environment)
+
+
+async def test_a_cluster_with_a_service_account_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, constant in (("token", "SERVICE_TOKEN_FILENAME"), ("ca", "SERVICE_CERT_FILENAME")):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+        monkeypatch.setattr(incluster_config, constant, str(tmp_path / name))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    environment = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    assert await host(KubernetesSettings(), environment) == "https://10.0.0.1:443"
 
 
 async def test_a_missing_file_is_named(tmp_path: Path) -> None:

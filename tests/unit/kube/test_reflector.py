@@ -38,11 +38,22 @@ class Naps:
 
     allowed: int = 1_000
     waits: list[float] = field(default_factory=list)
+    _gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._gate.set()
+
+    def pause(self) -> None:
+        self._gate.clear()
+
+    def go_on(self) -> None:
+        self._gate.set()
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
         if len(self.waits) > self.allowed:
             await asyncio.Event().wait()
+        await self._gate.wait()
         await asyncio.sleep(0)
 
 
@@ -72,6 +83,7 @@ async def bench(
     watches: list[Reply | Watch],
     allowed: int = 1_000,
     silence: float = 60.0,
+    brief: float = 60.0,
 ) -> AsyncIterator[Bench]:
     naps = Naps(allowed)
     clock = ManualClock()
@@ -84,7 +96,7 @@ async def bench(
             keep=lambda one: one.metadata.name if (one.spec is not None) else None,
             unreadable=lambda meta: f"?{meta.name}",
         )
-        pace = Pace(silence=silence, brief=0.0, sleep=naps.sleep, jitter=lambda: 1.0)
+        pace = Pace(silence=silence, brief=brief, sleep=naps.sleep, jitter=lambda: 1.0)
         copy = Reflector(client, feed, clock, pace)
         task = asyncio.create_task(copy.run())
         try:
@@ -229,7 +241,6 @@ async def test_a_watch_that_ends_at_once_again_and_again_makes_no_hot_loop(tmp_p
     async with bench(
         tmp_path, lists=[page([one("a")])], watches=[Watch(then="end")], allowed=MANY
     ) as it:
-        it.copy.pace = Pace(brief=60.0, sleep=it.naps.sleep, jitter=lambda: 1.0)
         await eventually(lambda: len(it.naps.waits) > MANY)
         assert it.naps.waits[-1] == 30.0
 
@@ -263,18 +274,18 @@ async def test_a_kind_that_is_not_installed_is_said_once_and_found_when_it_comes
     with capture_logs() as logs:
         async with bench(tmp_path, lists=lists, watches=[Watch()]) as it:
             await it.holds("a")
-            assert it.copy.absent == ""
+            await eventually(lambda: it.copy.absent == "")
     assert [log["event"] for log in logs] == ["kind is not available", "kind is there now"]
 
 
 async def test_one_404_does_not_make_objects_disappear_but_two_do(tmp_path: Path) -> None:
     lists = [page([one("a")]), status(404)]
-    async with bench(tmp_path, lists=lists, watches=[status(410)], allowed=2) as it:
+    async with bench(tmp_path, lists=lists, watches=[status(410)], allowed=1) as it:
         await eventually(lambda: len(it.naps.waits) == 2)
         assert it.names == {"a"}
         assert it.copy.absent
     lists = [page([one("a")]), status(404), status(404)]
-    async with bench(tmp_path, lists=lists, watches=[status(410)], allowed=3) as it:
+    async with bench(tmp_path, lists=lists, watches=[status(410)]) as it:
         await it.holds()
 
 
@@ -299,17 +310,68 @@ async def test_one_odd_object_costs_neither_the_kind_nor_more_than_one_log_line(
     assert [(log["name"], log["namespace"]) for log in said] == [("odd", "team-a")]
 
 
-async def test_a_server_that_was_down_is_found_again_and_deletions_meanwhile_are_seen(
+async def test_after_an_outage_the_watch_resumes_without_a_new_list(tmp_path: Path) -> None:
+    async with bench(tmp_path, lists=[page([one("a")], version=5)], watches=[Watch()]) as it:
+        await eventually(lambda: it.copy._following)
+        it.naps.pause()
+        await it.api.close()
+        await eventually(lambda: it.copy.failures > 0)
+        assert it.names == {"a"}
+        it.api.watches[PATH] = [Watch([event("ADDED", one("b", 6))])]
+        await it.api.open()
+        it.naps.go_on()
+        await it.holds("a", "b")
+        assert it.api.count(PATH, watch=False) == 1
+        assert it.versions_watched() == ["5", "5"]
+
+
+async def test_an_outage_longer_than_the_servers_memory_shows_deletions(tmp_path: Path) -> None:
+    lists = [page([one("a"), one("b")], version=5), page([one("b")], version=50)]
+    async with bench(tmp_path, lists=lists, watches=[Watch()]) as it:
+        await eventually(lambda: it.copy._following)
+        it.naps.pause()
+        await it.api.close()
+        await eventually(lambda: it.copy.failures > 0)
+        assert it.names == {"a", "b"}
+        it.api.watches[PATH] = [status(410), Watch()]
+        await it.api.open()
+        it.naps.go_on()
+        await it.holds("b")
+
+
+async def test_a_watch_that_is_refused_again_and_again_is_tried_with_a_new_list(
     tmp_path: Path,
 ) -> None:
-    async with bench(tmp_path, lists=[page([one("a"), one("b")])], watches=[Watch()]) as it:
-        await it.holds("a", "b")
-        await it.api.close()
-        await eventually(lambda: it.copy.failures > 2)
-        assert it.names == {"a", "b"}
-        it.api.lists[PATH] = [page([one("b")], version=50)]
-        await it.api.open()
+    refused = status(504, "Too large resource version")
+    async with bench(
+        tmp_path,
+        lists=[page([one("a")], version=900), page([one("b")], version=7)],
+        watches=[refused, refused, refused, Watch()],
+    ) as it:
         await it.holds("b")
+        await eventually(lambda: it.versions_watched() == ["900"] * 3 + ["7"])
+
+
+async def test_a_long_watch_that_breaks_is_no_second_failure(tmp_path: Path) -> None:
+    watches: list[Reply | Watch] = [status(500), status(500), Watch([bookmark(2)], then="cut")]
+    async with bench(
+        tmp_path, lists=[page([one("a")])], watches=[*watches, Watch()], brief=0.0
+    ) as it:
+        await eventually(lambda: len(it.naps.waits) == 3 and it.copy._following)
+        assert it.naps.waits == [0.5, 1.0, 0.5]
+
+
+async def test_a_kind_that_may_be_listed_but_not_watched_is_not_called_there(
+    tmp_path: Path,
+) -> None:
+    with capture_logs() as logs:
+        async with bench(
+            tmp_path, lists=[page([one("a")])], watches=[status(403, "no watch")], allowed=3
+        ) as it:
+            await eventually(lambda: len(it.naps.waits) > 3)
+            assert "no watch" in it.copy.absent
+            assert it.names == {"a"}
+    assert [log["event"] for log in logs] == ["kind is not available"]
 
 
 async def test_an_outage_is_said_once(tmp_path: Path) -> None:
