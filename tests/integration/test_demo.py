@@ -6,18 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpu_pruner.cli.demo import summarise
 from gpu_pruner.kube.crd import crd
+from gpu_pruner.model.units import MINUTE
 from gpu_pruner.sim.faults import Fault, Trouble
 from gpu_pruner.sim.stage import Stage
 from gpu_pruner.sim.story import FIRST_STORY
 
 SABOTAGE = Path(__file__).parents[1] / "support" / "sabotage.py"
-SPEED = 60.0
+SPEED = 90.0
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -67,7 +69,8 @@ def test_a_sabotaged_controller_makes_the_demo_exit_1(sabotage, fault):
 async def test_killed_while_a_write_is_under_way_the_story_still_ends_as_told(write, tmp_path):
     """SIGKILL during the controller's n-th write, whatever that is; then a plain restart."""
     log = tmp_path / "controller.log"
-    async with Stage(story=FIRST_STORY, speed=SPEED, crds=(crd(),), log=log) as stage:
+    story = replace(FIRST_STORY, patience=240 * MINUTE)
+    async with Stage(story=story, speed=SPEED, crds=(crd(),), log=log) as stage:
         slow = stage.cluster.faults.add(
             Fault(method="POST|PATCH", user="gpu-pruner", trouble=Trouble.LATE, latency_seconds=0.1)
         )

@@ -89,7 +89,7 @@ class Stage:
         return found, (await self.bookkeeping(found)).book
 
     def order(self, root: RootRef) -> PauseOrder:
-        return PauseOrder(root=root, decision_id="d-1", why="idle", at=self.clock.now())
+        return PauseOrder(root=root, decision_id="d-1", why="idle")
 
     def wrote(self) -> Wrote:
         """Our accepted and refused writes, in order: verb, resource, subresource, status."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -107,13 +107,15 @@ class Caller:
             return Answer(error.code, {}, b"", {})
         return Answer.of(response)
 
-    async def watch(self, path: str) -> AsyncIterator[JsonObject]:
+    async def watch(
+        self, path: str, *, accept: str = "application/json"
+    ) -> AsyncGenerator[JsonObject, None]:
         """Go through the events of a watch until the server ends it."""
         lines: asyncio.Queue[bytes] = asyncio.Queue()
         fetching = asyncio.ensure_future(
             self._http.fetch(
                 self._cluster.url + path,
-                headers=self._credentials(),
+                headers=self._credentials() | {"Accept": accept},
                 streaming_callback=lines.put_nowait,
                 request_timeout=0,
                 raise_error=False,

@@ -36,9 +36,7 @@ _OUTPUT = click.option(
 def run_command_line() -> None:
     """Parse the arguments, run the command, and end with its exit code."""
     try:
-        command_line.main(prog_name="gpu-pruner", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        sys.exit(command_line.main(prog_name="gpu-pruner", standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

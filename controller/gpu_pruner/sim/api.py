@@ -144,6 +144,7 @@ class Api:
             bookmarks=query.bookmarks,
             initial_events=query.send_initial_events,
             encode=lambda item: self._object(call, item),
+            head=_head(call),
             timeout_seconds=query.timeout_seconds,
             bookmark_seconds=self._bookmark_seconds,
         )
@@ -215,6 +216,13 @@ def _matcher(target: Target, query: Query) -> Matcher:
         selector = f"{selector},metadata.name={target.name}".lstrip(",")
     fields = field_matcher(selector, target.resource)
     return lambda body: labels(body) and fields(body)
+
+
+def _head(call: _Call) -> JsonObject:
+    if PARTIAL in call.accept:
+        return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    resource = call.target.resource
+    return {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
 def _deleted(resource: Resource, item: Item) -> JsonObject:

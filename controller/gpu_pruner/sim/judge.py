@@ -73,7 +73,7 @@ def judge(
         requests: writes to the API server so far, in order.
     """
     levers = [one for one in requests if _is_lever_write(one, part)]
-    ours = [one for one in levers if one.user == CONTROLLER]
+    ours = [one for one in _first_episode(levers) if one.user == CONTROLLER]
     if part.ending is Ending.KEPT:
         faults = [f"was written to by the controller ({one.method})" for one in ours]
         if now.pods != first.pods:
@@ -82,7 +82,7 @@ def judge(
     faults = _faults_of_pausing(part, first, begin=begin, ours=ours, requests=requests)
     return Judgement(
         part=part,
-        over=not faults and _has_ended(part, first, now, levers),
+        over=not faults and _has_ended(part, first, now=now, levers=levers),
         faults=tuple(faults),
     )
 
@@ -123,7 +123,7 @@ def _faults_of_record(part: Part, first: Scene, pause: Request) -> list[str]:
     return []
 
 
-def _has_ended(part: Part, first: Scene, now: Scene, levers: Sequence[Request]) -> bool:
+def _has_ended(part: Part, first: Scene, *, now: Scene, levers: Sequence[Request]) -> bool:
     if not any(_is_pause(one) and one.user == CONTROLLER for one in levers):
         return False
     if part.ending is Ending.PAUSED:
@@ -131,6 +131,12 @@ def _has_ended(part: Part, first: Scene, now: Scene, levers: Sequence[Request]) 
     resumed = any(one.user != CONTROLLER for one in levers)
     whole = now.size == first.size and now.ready == len(now.pods) == len(first.pods)
     return resumed and whole and PAUSED not in now.annotations and now.phase == "Watching"
+
+
+def _first_episode(levers: Sequence[Request]) -> Sequence[Request]:
+    """Return the writes before a person gave the workload back: what comes later is a new story."""
+    given_back = [place for place, one in enumerate(levers) if one.user != CONTROLLER]
+    return levers[: given_back[0]] if given_back else levers
 
 
 def _is_lever_write(request: Request, part: Part) -> bool:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -67,6 +67,8 @@ class Moment:
     """By reference: what the controller says; empty while it does not answer."""
     happened: tuple[str, ...]
     """What happened so far, one line each, oldest first."""
+    ended: frozenset[str] = frozenset()
+    """References of parts that ended before: what becomes of them later is a new story."""
 
     @property
     def over(self) -> bool:
@@ -83,6 +85,8 @@ class Moment:
         wrong: list[str] = []
         for one in self.judgements:
             told = self.told.get(one.part.ref)
+            if one.part.ref in self.ended:
+                continue
             if told is None:
                 wrong.append(f"{one.part.ref} is not told of")
             elif told.reason not in one.part.reasons:
@@ -112,6 +116,8 @@ class Stage:
     _folder: Path = field(init=False)
     _first: dict[str, Scene] = field(default_factory=dict)
     _resumed: set[str] = field(default_factory=set)
+    _ended: set[str] = field(default_factory=set)
+    """Parts that were seen, whole and told as whole, after they were given back."""
     _happened: list[str] = field(default_factory=list)
     _read: int = 0
     _writes: list[Request] = field(default_factory=list)
@@ -184,25 +190,33 @@ class Stage:
         """Look at everything once."""
         self._read_requests()
         scenes = {part.ref: self._scene(part) for part in self.story.parts}
-        judgements = tuple(
-            judge(
-                part,
-                begin=self.cluster.begin,
-                first=self._first[part.ref],
-                now=scenes[part.ref],
-                requests=self._writes,
-            )
-            for part in self.story.parts
-        )
+        told = await self._told()
+        judgements = tuple(self._judged(part, scenes[part.ref], told) for part in self.story.parts)
         now = self.clock.now()
         return Moment(
             minute=(now - self.cluster.begin) / MINUTE,
             now=now,
             judgements=judgements,
             scenes=scenes,
-            told=await self._told(),
+            told=told,
             happened=tuple(self._happened),
+            ended=frozenset(self._ended),
         )
+
+    def _judged(self, part: Part, scene: Scene, told: Mapping[str, ToldWorkload]) -> Judgement:
+        found = judge(
+            part,
+            begin=self.cluster.begin,
+            first=self._first[part.ref],
+            now=scene,
+            requests=self._writes,
+        )
+        reason = told[part.ref].reason if part.ref in told else ""
+        if part.ending is Ending.RESUMED and found.over and reason in part.reasons:
+            self._ended.add(part.ref)
+        if part.ref in self._ended and not found.faults:
+            return replace(found, over=True)
+        return found
 
     async def _resume_what_is_due(self, moment: Moment) -> None:
         """Give back what the story wants back, once it was seen to be paused."""
@@ -330,6 +344,8 @@ def _line(record: RequestRecord, request: Request) -> str:
     """Say what a write did, for the person who watches; empty for the book-keeping."""
     if record.resource == "events":
         about = leaf(request.body, "involvedObject")
+        if about is None:
+            return f"{request.user} tells it again: {record.namespace}/{record.name}"
         place = f"{leaf(about, 'namespace')}/{leaf(about, 'name')}"
         return f"{request.user} tells {place}: {leaf(request.body, 'reason')}"
     if record.resource == "gpuworkloads":

@@ -38,6 +38,8 @@ class WatchOptions:
     initial_events: bool
     encode: Callable[[Item], bytes]
     """Writes an object in the shape that the client accepts."""
+    head: JsonObject
+    """``kind`` and ``apiVersion`` of that shape, for bookmarks."""
     timeout_seconds: Seconds | None
     bookmark_seconds: Seconds
 
@@ -123,9 +125,7 @@ class Watch:
         metadata: JsonObject = {"resourceVersion": str(version)}
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        resource = self._resource
-        body: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version}
-        body["metadata"] = metadata
+        body = self._options.head | {"metadata": metadata}
         return _event("BOOKMARK", msgspec.json.encode(body))
 
 

@@ -32,7 +32,7 @@ def decision(book: Book) -> Decision:
     )
 
 
-def view(book: Book | None, intent: Intent = Intent()) -> ClusterView:  # noqa: B008 - a frozen value
+def view(book: Book | None, intent: Intent = Intent()) -> ClusterView:
     books = {} if book is None else {"u1": Bookkeeping(root=ROOT, book=book, intent=intent)}
     return ClusterView(owners={"u1": OWNER}, books=books)
 

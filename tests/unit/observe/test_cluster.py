@@ -193,11 +193,12 @@ async def watching_opened(
 
 async def test_rights_that_are_taken_away_make_the_view_stale(tmp_path: Path) -> None:
     api = empty_cluster()
-    api.watches[NAMESPACES.path()] = [Watch(then="end"), status(403)]
+    api.lists[NAMESPACES.path()] = [page([]), status(403)]
+    api.watches[NAMESPACES.path()] = [status(403)]
     clock = ManualClock()
     async with api, watching(api, tmp_path, clock=clock) as watch:
         await watch.start()
-        api.lists[NAMESPACES.path()] = [status(403)]
+        await eventually(lambda: api.count(NAMESPACES.path(), watch=False) > 1)
         await eventually(lambda: "Namespace" in watch.view().missing_kinds)
         clock.at = NOON + 300
         assert watch.view().stale_seconds == 300.0

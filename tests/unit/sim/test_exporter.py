@@ -152,6 +152,17 @@ async def test_work_shows_in_every_signal_and_its_end_too(simulation: Simulation
     assert busy[POWER] > 3 * idle[POWER] > 0
 
 
+@pytest.mark.parametrize("pod", ["stuck", "gone", "free"])
+async def test_energy_is_power_over_time(simulation: Simulation, pod: str) -> None:
+    if pod == "free":
+        pods = values(simulation.cluster.exposition("node-1"), POWER)
+        pod = next(one for one in pods if one.startswith("GPU-"))
+    before = of(simulation, ENERGY, pod)
+    await simulation.clock.advance(3 * MINUTE)
+    millijoules = of(simulation, ENERGY, pod) - before
+    assert millijoules / 180_000 == pytest.approx(of(simulation, POWER, pod), abs=1.6)
+
+
 async def test_engine_activity_is_an_average_over_the_interval(simulation: Simulation) -> None:
     name = serving_pod(simulation)
     seen = set()
@@ -272,7 +283,7 @@ async def test_history_ends_where_live_telemetry_begins(simulation: Simulation) 
 
 async def test_energy_always_grows_in_history(simulation: Simulation) -> None:
     samples = stored(simulation.cluster, NOON - 2.2 * HOUR, NOON, interval=150.0)
-    by_device: dict[tuple[str, str], list[float]] = {}
+    by_device: dict[tuple[str, ...], list[float]] = {}
     for name, labels, _, value in samples:
         if name == ENERGY:
             key = (labels["UUID"], labels.get("GPU_I_ID", ""))

@@ -9,7 +9,7 @@ from support.simulated import CONFIG_MAPS, DEPLOYMENTS, SMALL_WORLD, Simulation
 
 from gpu_pruner.sim.cluster import Tuning
 from gpu_pruner.sim.faults import Fault, Trouble
-from gpu_pruner.sim.tree import JsonObject, child, number, text
+from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text
 
 
 @pytest.fixture
@@ -117,6 +117,16 @@ async def test_initial_events_end_with_a_marked_bookmark(simulation: Simulation)
     assert told(added) == ("ADDED", "serve")
     annotations = child(bookmark, "object", "metadata", "annotations")
     assert annotations == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_metadata_alone_where_that_is_accepted(simulation: Simulation) -> None:
+    path = f"{DEPLOYMENTS}?watch=true&sendInitialEvents=true"
+    accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    async with aclosing(simulation.caller.watch(path, accept=accept)) as events:
+        added, bookmark = await collect(events, 2)
+    assert child(added, "object", "kind") == "PartialObjectMetadata"
+    assert "spec" not in mapping(added, "object")
+    assert child(bookmark, "object", "kind") == "PartialObjectMetadata"
 
 
 async def test_a_version_that_is_too_old_is_an_error_event(simulation: Simulation) -> None:

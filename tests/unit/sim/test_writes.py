@@ -17,7 +17,7 @@ from support.simulated import (
 
 from gpu_pruner.model.units import parse_rfc3339
 from gpu_pruner.sim.patches import JSON_PATCH, STRATEGIC
-from gpu_pruner.sim.tree import JsonObject, child, elements, number, text, texts
+from gpu_pruner.sim.tree import JsonObject, child, elements, mapping, number, text, texts
 
 SERVE = f"{DEPLOYMENTS}/serve"
 THINGS = "/apis/things.example/v1/namespaces/team-a/things"
@@ -179,7 +179,7 @@ async def test_the_status_resource_writes_nothing_else(custom: Simulation) -> No
     thing = (await custom.caller.get(f"{THINGS}/one")).body
     assert text(thing, "status", "phase") == "Old"
     assert number(thing, "spec", "size") == 3
-    assert "annotations" not in (child(thing, "metadata") or {})
+    assert "annotations" not in mapping(thing, "metadata")
     assert number(thing, "metadata", "generation") == 1
 
 
@@ -261,6 +261,14 @@ async def test_the_scale_resource_drops_what_is_no_size(simulation: Simulation) 
     serve = (await simulation.caller.get(SERVE)).body
     assert child(serve, "spec", "replicas") == 0
     assert texts(serve, "metadata", "annotations") == {}
+
+
+async def test_the_scale_resource_checks_the_version(simulation: Simulation) -> None:
+    stale = (await simulation.caller.get(f"{SERVE}/scale")).version
+    await simulation.caller.patch(SERVE, {"metadata": {"labels": {"a": "b"}}})
+    patch = {"metadata": {"resourceVersion": stale}, "spec": {"replicas": 0}}
+    assert refused(await simulation.caller.patch(f"{SERVE}/scale", patch)) == CONFLICT
+    assert simulation.replicas("Deployment", "serve") == 2
 
 
 async def test_a_finalizer_keeps_what_was_deleted(simulation: Simulation) -> None:
