@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from support.story import told_rules
+
+from gpu_pruner.decide.screen import ScreenTable
+from gpu_pruner.model.signals import DeviceId, Period, PodName, SeriesLabels, Signal, Track
+from gpu_pruner.model.telemetry import Screen
+
+RULES = told_rules()
+DEVICE = DeviceId("GPU-x")
+LABELS = SeriesLabels(exported=PodName("team-a", "p-0"))
+
+
+def screen(
+    first: int,
+    last: int,
+    *,
+    value: float = 0.0,
+    device: DeviceId = DEVICE,
+    signal: Signal = Signal.ENGINE,
+    width: float = 60.0,
+) -> Screen:
+    steps = tuple((n, value) for n in range(first, last + 1))
+    return Screen(
+        period=Period(first, last, width),
+        tracks=(Track(device, signal, signal.name, LABELS, steps),),
+        scrape_interval_seconds=30.0,
+    )
+
+
+def seen(table: ScreenTable, first: int, last: int, device: DeviceId = DEVICE) -> int | None:
+    found = table.evidence(Period(first, last, 60.0)).get(device)
+    return None if found is None else found.signals[0].seen_steps
+
+
+def test_an_empty_table_knows_nothing() -> None:
+    table = ScreenTable()
+    assert table.newest_step is None
+    assert table.evidence(Period(0, 34, 60.0)) == {}
+
+
+def test_slices_add_up_to_the_window() -> None:
+    table = ScreenTable()
+    for last in range(102, 135):
+        table.absorb(screen(last - 2, last), RULES)
+    assert (seen(table, 100, 134), table.newest_step) == (35, 134)
+
+
+def test_missed_cycles_leave_a_gap() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 104), RULES)
+    table.absorb(screen(110, 114), RULES)
+    assert seen(table, 100, 114) == 11  # 105 still counts by the sample of 104
+
+
+def test_a_late_sample_is_added() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 101), RULES)
+    table.absorb(replace(screen(102, 102), period=Period(102, 104, 60.0)), RULES)
+    assert seen(table, 100, 104) == 4
+    table.absorb(screen(103, 105), RULES)
+    assert seen(table, 100, 104) == 5
+
+
+def test_a_back_fill_is_added_before_what_is_known() -> None:
+    table = ScreenTable()
+    table.absorb(screen(200, 202), RULES)
+    table.absorb(screen(150, 202, value=0.4), RULES)
+    found = table.evidence(Period(150, 202, 60.0))[DEVICE].signals[0]
+    assert (found.seen_steps, found.active_steps) == (53, 53)
+    assert table.newest_step == 202
+
+
+def test_another_step_length_begins_anew() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 134), RULES)
+    table.absorb(screen(60, 62, width=120.0), RULES)
+    assert table.evidence(Period(100, 134, 60.0)) == {}
+    assert table.evidence(Period(60, 62, 120.0)).keys() == {DEVICE}
+
+
+def test_another_threshold_begins_anew() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 134, value=0.005), RULES)
+    table.absorb(screen(134, 135, value=0.005), replace(RULES, idle_threshold=0.001))
+    found = table.evidence(Period(100, 135, 60.0))[DEVICE].signals[0]
+    assert (found.seen_steps, found.active_steps) == (2, 2)
+
+
+def test_a_utilisation_only_device_is_shown_over_twice_the_period() -> None:
+    table = ScreenTable()
+    table.absorb(screen(65, 134, signal=Signal.UTIL), RULES)
+    found = table.evidence(Period(100, 134, 60.0))[DEVICE]
+    assert (found.period, found.signals[0].seen_steps) == (Period(65, 134, 60.0), 70)
+
+
+def test_devices_that_are_long_gone_are_forgotten_and_the_others_are_not() -> None:
+    table = ScreenTable()
+    table.absorb(screen(0, 2), RULES)
+    other = DeviceId("GPU-y")
+    for last in range(2, 1000):
+        table.absorb(screen(last - 2, last, device=other, value=0.5), RULES)
+    assert len(table) == 1
+    assert seen(table, 965, 999, other) == 35
+    facts = table._records[other].signals[Signal.ENGINE]
+    assert facts.present.bit_length() < 400
+
+
+def test_label_sets_that_are_long_gone_are_forgotten() -> None:
+    table = ScreenTable()
+    for last in range(2, 1000):
+        labels = SeriesLabels(exported=PodName("team-a", f"p-{last // 10}"))
+        shown = screen(last - 2, last, signal=Signal.ENERGY, value=float(last))
+        (track,) = shown.tracks
+        table.absorb(replace(shown, tracks=(replace(track, labels=labels),)), RULES)
+    record = table._records[DEVICE]
+    assert len(record.sightings) < 45
+    assert len(record.signals[Signal.ENERGY].series) < 45
+    owners = table.evidence(Period(990, 999, 60.0))[DEVICE].owners
+    assert [one.exported.name for one in owners if one.exported] == ["p-99"]
+
+
+def test_devices_with_the_same_facts_share_one_value() -> None:
+    """40,000 quiet GPUs must not cost 40,000 equal values."""
+    table = ScreenTable()
+    one, two = screen(100, 134), screen(100, 134, device=DeviceId("GPU-y"))
+    table.absorb(replace(one, tracks=one.tracks + two.tracks), RULES)
+    found = list(table.evidence(Period(100, 134, 60.0)).values())
+    assert found[0].signals[0] is found[1].signals[0]
