@@ -51,7 +51,7 @@ def test_a_world_is_read_from_yaml(tmp_path: Path) -> None:
         ("nodes: [{name: node-1, gpus: -1}]", "$.nodes[0].gpus"),
         ("workloads: [{kind: Deployment, namespace: a}]", "$.workloads[0]"),
         ("workloads: [{kind: Pod, namespace: a, name: b, gpus: one}]", "$.workloads[0].gpus"),
-        ("wrkloads: []", "wrkloads"),
+        ("clouds: []", "clouds"),
     ],
 )
 def test_a_wrong_world_is_refused_with_its_place(document: str, place: str) -> None:
