@@ -28,15 +28,16 @@ def watching(standing: Standing) -> Step:
     stop = _stop(standing)
     if stop is not None:
         return standing.stay(stop)
-    step = standing.enter(Phase.NOMINATED, (Reason.CONFIRMING, standing.judgement.message))
     book = replace(
-        step.book,
+        standing.book,
+        phase=Phase.NOMINATED,
         confirmations=1,
         idle_since=standing.judgement.idle_since,
         nominated_at=standing.now,
     )
-    nominated = replace(step, book=book)
-    return _confirmed(standing, nominated) if standing.rules.confirmations <= 1 else nominated
+    why = (Reason.CONFIRMING, standing.judgement.message)
+    step = standing.enter(Phase.NOMINATED, why, book=book)
+    return _confirmed(standing, step) if standing.rules.confirmations <= 1 else step
 
 
 def nominated(standing: Standing) -> Step:
@@ -49,11 +50,8 @@ def nominated(standing: Standing) -> Step:
     begun = standing.now if book.nominated_at is None else book.nominated_at
     least = book.confirmations * rules.cycle_seconds * _LEAST_OF_A_CYCLE
     agreed = book.confirmations + (1 if standing.now - begun >= least else 0)
-    step = standing.stay((Reason.CONFIRMING, standing.judgement.message))
-    step = replace(
-        step,
-        book=replace(step.book, confirmations=min(agreed, rules.confirmations), nominated_at=begun),
-    )
+    book = replace(book, confirmations=min(agreed, rules.confirmations), nominated_at=begun)
+    step = standing.stay((Reason.CONFIRMING, standing.judgement.message), book=book)
     return _confirmed(standing, step) if agreed >= rules.confirmations else step
 
 
@@ -74,7 +72,7 @@ def _confirmed(standing: Standing, step: Step) -> Step:
     book = replace(
         step.book,
         phase=Phase.WARNED,
-        idle_since=_earlier(step.book.idle_since, judged.idle_since),
+        idle_since=judged.idle_since,
         warned_at=now,
         warned_via=(),
         warned_mode=rules.mode.value,
@@ -160,9 +158,10 @@ def _stop(standing: Standing) -> Why | None:
 
 
 def _is_over(standing: Standing) -> bool:
-    """Whether a nomination ends for good: at zero, by work, or by a wish."""
+    """Whether a nomination ends for good: at zero, without pods, by work, or by a wish."""
     active = standing.judgement.verdict is Verdict.ACTIVE
-    return standing.halted or active or standing.veto is not None
+    gone = standing.halted or not standing.workload.pods
+    return gone or active or standing.veto is not None
 
 
 def _ended(standing: Standing) -> Step | None:
@@ -208,9 +207,9 @@ def _why_stopped(standing: Standing) -> Why:
 def _freeze(standing: Standing, why: Why) -> Step:
     """Let the deadline move with the clock."""
     told = f"The deadline stands still ({why[0].value}): {why[1]}"
-    step = standing.stay((Reason.CLOCK_FROZEN, told))
     since = standing.now if standing.book.frozen_since is None else standing.book.frozen_since
-    return replace(step, book=replace(step.book, frozen_since=since))
+    book = replace(standing.book, frozen_since=since)
+    return standing.stay((Reason.CLOCK_FROZEN, told), book=book)
 
 
 def _thawed(standing: Standing, due: float) -> Standing:
@@ -234,16 +233,16 @@ def _voided(standing: Standing, frozen: Seconds) -> str | None:
 def _void(standing: Standing, why: str) -> Step:
     """Go back to be warned anew, after a new measurement."""
     told = f"The warning is void, because {why}. {standing.judgement.message}"
-    step = standing.enter(Phase.NOMINATED, (Reason.WARNING_VOID, told))
     book = replace(
-        step.book,
+        standing.book,
+        phase=Phase.NOMINATED,
         warned_at=None,
         warned_via=(),
         warned_mode="",
         pause_at=None,
         frozen_since=None,
     )
-    return replace(step, book=book)
+    return standing.enter(Phase.NOMINATED, (Reason.WARNING_VOID, told), book=book)
 
 
 def _unmeasured(check: Check, step: Step) -> Step:
@@ -256,8 +255,3 @@ def _unmeasured(check: Check, step: Step) -> Step:
         reason=Reason.VERIFY_FAILED,
         message=with_rule(Reason.VERIFY_FAILED, f"{step.message}; {check.failure}"),
     )
-
-
-def _earlier(one: float | None, other: float | None) -> float | None:
-    known = [moment for moment in (one, other) if moment is not None]
-    return min(known, default=None)

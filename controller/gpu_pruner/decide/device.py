@@ -44,12 +44,8 @@ class Yardstick:
 
 
 def relevant(evidence: DeviceEvidence) -> tuple[SignalEvidence, ...]:
-    """Return the signals that mean something on this device, in the order of `Signal`.
-
-    UTIL is 0 or absent on every MIG slice, and zero-filled per pod on shared GPUs, so that it says
-    nothing there.
-    """
-    if not (evidence.device.mig_instance or evidence.shared):
+    """Return the signals that mean something on this device, in the order of `Signal`."""
+    if not _is_mute(evidence):
         return evidence.signals
     return tuple(one for one in evidence.signals if one.signal is not Signal.UTIL)
 
@@ -59,11 +55,18 @@ def contradicts_itself(evidence: DeviceEvidence) -> bool:
 
     The engine metric has been seen at 0 for weeks, on all GPUs of a node, under full load.
     """
-    if not any(one.loud_steps for one in evidence.signals):
-        return False
-    signals = relevant(evidence)
-    engine, util = _first(signals, (Signal.ENGINE,)), _first(signals, (Signal.UTIL,))
-    return bool(engine and util and not engine.active_steps and util.loud_steps)
+    engine_is_quiet = util_is_loud = False
+    for one in evidence.signals:
+        if one.signal is Signal.ENGINE:
+            engine_is_quiet = not one.active_steps
+        elif one.signal is Signal.UTIL:
+            util_is_loud = one.loud_steps > 0 and not _is_mute(evidence)
+    return engine_is_quiet and util_is_loud
+
+
+def _is_mute(evidence: DeviceEvidence) -> bool:
+    """Whether UTIL says nothing: it is 0 or absent on slices, and zero-filled on shared GPUs."""
+    return bool(evidence.device.mig_instance) or evidence.shared
 
 
 def _first(

@@ -20,6 +20,7 @@ from gpu_pruner.decide.device import (
     needed_seconds,
 )
 from gpu_pruner.decide.wording import Why, about, clock_time, minutes
+from gpu_pruner.model.book import Book
 from gpu_pruner.model.plan import DeviceFinding
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId
@@ -107,11 +108,16 @@ def judge_workload(
     return Judgement(
         verdict=Verdict.IDLE,
         reason=Reason.IDLE,
-        message=idle_sentence(findings, since=workload.book.idle_since, now=yardstick.at),
+        message=idle_sentence(findings, since=_verified_since(workload.book), now=yardstick.at),
         findings=findings,
         idle_since=float(ceil(max(one.evidence.period.start for one in findings))),
         window_seconds=window,
     )
+
+
+def _verified_since(book: Book) -> Timestamp | None:
+    """Return the begin of idleness that was measured, and watched ever since; else None."""
+    return None if book.warned_at is None else book.idle_since
 
 
 def idle_sentence(
@@ -121,7 +127,7 @@ def idle_sentence(
 
     Args:
         findings: one per device, all idle; at least one.
-        since: known begin of the idleness, from memory; used where it is older than the period.
+        since: begin of the idleness as it was measured; told where it is older than the period.
         now: Unix seconds.
 
     Returns:

@@ -81,29 +81,36 @@ class Standing:
         """Return the hold, if one is set."""
         return next((one for one in self.workload.vetoes if one.reason is Reason.HELD), None)
 
-    def stay(self, why: Why) -> Step:
-        """Take no step: the book stays as it is."""
-        return self.enter(self.book.phase, why)
+    def stay(self, why: Why, *, book: Book | None = None) -> Step:
+        """Stay in the phase; the book stays as it is, unless another one is given."""
+        return self.enter(self.book.phase, why, book=book)
 
-    def enter(self, phase: Phase, why: Why, *, action: Action = Action.NONE) -> Step:
-        """Go to a phase with the book otherwise as it is.
+    def enter(
+        self,
+        phase: Phase,
+        why: Why,
+        *,
+        action: Action = Action.NONE,
+        book: Book | None = None,
+    ) -> Step:
+        """Go to a phase with the book otherwise as it is, or with the given one.
 
         Going back to `WATCHING` clears the book, but for what outlives a warning: the moment of the
         last pause, which the hourly budget counts, and the keep that the cap counts from.
         """
-        book = self.book
-        if phase is Phase.WATCHING and book.phase is not Phase.WATCHING:
-            book = Book(
-                paused_at=book.paused_at,
-                long_keep_until=book.long_keep_until,
-                long_keep_read_at=book.long_keep_read_at,
-                resource_version=book.resource_version,
-                object_name=book.object_name,
+        told = self.book if book is None else book
+        if phase is Phase.WATCHING and told.phase is not Phase.WATCHING:
+            told = Book(
+                paused_at=told.paused_at,
+                long_keep_until=told.long_keep_until,
+                long_keep_read_at=told.long_keep_read_at,
+                resource_version=told.resource_version,
+                object_name=told.object_name,
             )
-        elif phase is not book.phase:
-            book = replace(book, phase=phase)
+        elif phase is not told.phase:
+            told = replace(told, phase=phase)
         return Step(
-            book=book,
+            book=told,
             verdict=self.judgement.verdict,
             reason=why[0],
             message=why[1],
