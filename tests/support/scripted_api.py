@@ -109,8 +109,10 @@ class ScriptedApi:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        assert self._server is not None
+        if self._server is None:
+            return
         self._server.close()
+        self._server = None
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -137,6 +139,8 @@ class ScriptedApi:
         self._open.add(task)
         try:
             asked = await _read(reader)
+            if self._server is None:
+                return  # accepted in the moment of closing
             if asked is None:
                 writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
             else:

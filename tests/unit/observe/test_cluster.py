@@ -174,7 +174,7 @@ async def test_what_was_seen_stays_while_the_server_is_down_and_grows_stale(
     clock = ManualClock()
     async with watching_opened(api, tmp_path, clock) as watch:
         await watch.start()
-        await eventually(lambda: watch.view().stale_seconds == 0.0)
+        await eventually(lambda: all(one._following for one in watch._copies.all))
         await api.close()
         await eventually(lambda: not any(one._following for one in watch._copies.all))
         clock.at = NOON + 500
