@@ -51,17 +51,18 @@ class _Record:
         self.sightings.append((labels, step))
 
 
-@dataclass(slots=True)
 class ScreenTable:
     """Facts per device as bits per step: a few hundred bytes for each device."""
 
-    _records: dict[DeviceId, _Record] = field(default_factory=dict)
-    _step_seconds: Seconds = 0.0
-    _threshold: float = 0.0
-    _base: int = 0
-    _slice: int = 0
-    newest_step: int | None = None
-    """Newest step that a screen covered; None before the first one."""
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self.newest_step: int | None = None
+        """Newest step that a screen covered; None before the first one."""
+        self._records: dict[DeviceId, _Record] = {}
+        self._step_seconds: Seconds = 0.0
+        self._threshold = 0.0
+        self._base = 0
+        self._slice = 0
 
     def __len__(self) -> int:
         """Return how many devices are known."""
@@ -71,24 +72,30 @@ class ScreenTable:
         """Add one slice. Absorbing a step again changes nothing; late samples are added.
 
         Everything is forgotten when the step length or the engine's threshold changes, because
-        facts of different rules cannot be put together.
+        facts of different rules cannot be put together, and when the slice is so far from what is
+        known that nothing known could ever be asked for with it.
 
         Args:
             screen: complete answer of the source, whose first steps may be known already.
             rules: for the threshold and for how long facts are needed.
         """
-        period = screen.period
-        if (period.step_seconds, rules.idle_threshold) != (self._step_seconds, self._threshold):
-            self._reset(period, rules)
-        if period.first < self._base:
-            self._lower(period.first)
+        period, kept = screen.period, self._kept_steps(screen.period.step_seconds, rules)
+        first = max(period.first, period.last - 2 * kept)
+        known = (self._step_seconds, self._threshold)
+        if known != (period.step_seconds, rules.idle_threshold) or self._is_far(period, kept):
+            self._records = {}
+            self._step_seconds, self._threshold = period.step_seconds, rules.idle_threshold
+            self._base, self.newest_step = first, None
+        if first < self._base:
+            self._rebase(first)
         self._slice += 1
         if self.newest_step is None or period.last > self.newest_step:
             self.newest_step = period.last
         for track in screen.tracks:
             if track.steps:
                 self._absorb(track, active_from(track.signal, rules))
-        self._forget(rules)
+        if self.newest_step - self._base > 2 * kept:
+            self._forget(self.newest_step - kept)
 
     def evidence(self, period: Period) -> Mapping[DeviceId, DeviceEvidence]:
         """Return what is known of every device over a period.
@@ -170,32 +177,29 @@ class ScreenTable:
         facts.series.append(one)
         return one
 
-    def _reset(self, period: Period, rules: Rules) -> None:
-        self._records = {}
-        self._step_seconds, self._threshold = period.step_seconds, rules.idle_threshold
-        self._base, self.newest_step = period.first, None
+    @staticmethod
+    def _kept_steps(step_seconds: Seconds, rules: Rules) -> int:
+        """Return for how many steps facts may still be asked for."""
+        return int((2 * rules.window_seconds + HOUR) // step_seconds) + 2
 
-    def _lower(self, base: int) -> None:
-        """Make room for older steps, as a back-fill brings them."""
+    def _is_far(self, period: Period, kept: int) -> bool:
+        """Whether a slice is out of reach of what is known: a long silence, or a clock that jumped.
+
+        Without this, a clock that jumps and comes back would stretch every mask over the jump.
+        """
+        return self.newest_step is not None and abs(period.last - self.newest_step) > kept
+
+    def _rebase(self, base: int) -> None:
         for record in self._records.values():
             for facts in record.signals.values():
                 facts.rebase(base - self._base)
         self._base = base
 
-    def _forget(self, rules: Rules) -> None:
+    def _forget(self, base: int) -> None:
         """Let go of steps that no period can ask for, and of devices long gone."""
-        if self.newest_step is None:
-            return
-        width = self._step_seconds
-        needed = int((2 * rules.window_seconds + HOUR) // width) + 2
-        surplus = self.newest_step - needed - self._base
-        if surplus < needed:
-            return
-        self._base += surplus
-        gone = [one for one, record in self._records.items() if record.newest < self._base]
-        for device in gone:
-            del self._records[device]
+        self._records = {
+            device: record for device, record in self._records.items() if record.newest >= base
+        }
         for record in self._records.values():
-            record.sightings = [one for one in record.sightings if one[1] >= self._base]
-            for facts in record.signals.values():
-                facts.rebase(surplus)
+            record.sightings = [one for one in record.sightings if one[1] >= base]
+        self._rebase(base)

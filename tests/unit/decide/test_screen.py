@@ -32,7 +32,7 @@ def screen(
 
 def seen(table: ScreenTable, first: int, last: int, device: DeviceId = DEVICE) -> int | None:
     found = table.evidence(Period(first, last, 60.0)).get(device)
-    return None if found is None else found.signals[0].seen_steps
+    return found.signals[0].seen_steps if found is not None and found.signals else None
 
 
 def test_an_empty_table_knows_nothing() -> None:
@@ -129,3 +129,21 @@ def test_devices_with_the_same_facts_share_one_value() -> None:
     table.absorb(replace(one, tracks=one.tracks + two.tracks), RULES)
     found = list(table.evidence(Period(100, 134, 60.0)).values())
     assert found[0].signals[0] is found[1].signals[0]
+
+
+def test_a_clock_that_jumps_and_comes_back_begins_anew_each_time() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 134), RULES)
+    table.absorb(screen(600_000, 600_002), RULES)
+    assert seen(table, 100, 134) is None
+    table.absorb(screen(133, 135), RULES)
+    assert (seen(table, 101, 135), table.newest_step) == (3, 135)
+    assert table._records[DEVICE].signals[Signal.ENGINE].present.bit_length() <= 3
+
+
+def test_a_slice_of_years_is_cut() -> None:
+    table = ScreenTable()
+    long = replace(screen(599_990, 600_000), period=Period(0, 600_000, 60.0))
+    table.absorb(long, RULES)
+    assert seen(table, 599_966, 600_000) == 11
+    assert table._records[DEVICE].signals[Signal.ENGINE].present.bit_length() < 400
