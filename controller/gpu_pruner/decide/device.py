@@ -9,6 +9,7 @@ Source: ARCHITECTURE section 6, the rule for a device.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS
@@ -91,7 +92,7 @@ def needed_seconds(evidence: DeviceEvidence, rules: Rules) -> Seconds:
 
 
 def judge_device(
-    evidence: DeviceEvidence, yardstick: Yardstick, *, born_at: Timestamp, suspect: bool = False
+    evidence: DeviceEvidence, yardstick: Yardstick, *, born_at: Timestamp, suspect: bool
 ) -> DeviceFinding:
     """Judge one device over the period of its evidence.
 
@@ -127,11 +128,11 @@ def _activity(
     without_util: bool,
 ) -> Found | None:
     newest: SignalEvidence | None = None
-    newest_at = 0.0
+    newest_at = -math.inf
     for one in signals:
         if one.last_active_at is None or (without_util and one.signal is Signal.UTIL):
             continue
-        if newest is None or one.last_active_at > newest_at:
+        if one.last_active_at > newest_at:
             newest, newest_at = one, one.last_active_at
     if newest is None:
         return None
