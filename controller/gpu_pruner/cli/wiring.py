@@ -97,7 +97,7 @@ async def connected(
             clock,
             board,
             parts=(client, watch, source),
-            in_memory=not books_available or (one_pass and settings.mode is Mode.DRY_RUN),
+            silent=one_pass and settings.mode is Mode.DRY_RUN,
         )
     finally:
         await source.close()
@@ -126,9 +126,19 @@ def _assembled(
     board: Board,
     *,
     parts: tuple[ClusterClient, ClusterWatch, TelemetrySource],
-    in_memory: bool,
+    silent: bool,
 ) -> Controller:
+    """Put the stages together.
+
+    Args:
+        settings: for the rules and the mode.
+        clock: paces everything.
+        board: where cycles are published.
+        parts: the connected client, watch and source.
+        silent: whether to write nothing at all, not even an Event.
+    """
     client, watch, source = parts
+    in_memory = silent or not watch.view().books_available
     rules = settings.rules()
     actor = Actor(client, clock=clock, mode=settings.mode)
     books: Books = MemoryBooks() if in_memory else ClusterBooks(actor)
