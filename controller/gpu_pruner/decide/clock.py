@@ -108,6 +108,8 @@ def _due(standing: Standing, since_warning: Seconds) -> Step:
     """Pause if the full window, and all the time since the warning, agree."""
     check = standing.check(max(standing.judgement.window_seconds, since_warning))
     step = standing.stay((Reason.WARNED, f"{standing.judgement.message}. The notice is over"))
+    if check.wanted is not None and not _has_room(standing):
+        return _over_budget(standing, standing.judgement.message)
     if check.judgement is None:
         return _unmeasured(check, step)
     judged = check.judgement
@@ -123,12 +125,24 @@ def _due(standing: Standing, since_warning: Seconds) -> Step:
         told = f"{judged.message}. Rehearsal: it would have been paused at "
         told += clock_time(standing.now, now=standing.now)
         step = standing.enter(Phase.WOULD_PAUSE, (Reason.WOULD_PAUSE, told))
-    elif not standing.budget.admit(standing.workload):
-        step = standing.stay((Reason.OVER_BUDGET, with_rule(Reason.OVER_BUDGET, judged.message)))
+    elif not _has_room(standing):
+        step = _over_budget(standing, judged.message)
     else:
         step = standing.enter(Phase.PAUSING, (Reason.DUE, judged.message), action=Action.PAUSE)
         step = replace(step, book=replace(step.book, paused_at=standing.now))
     return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+
+
+def _has_room(standing: Standing) -> bool:
+    """Whether the budget admits the workload, which a rehearsal does not need.
+
+    Asked before the measurement too, so that what cannot be paused in this cycle is not measured.
+    """
+    return standing.rules.mode is Mode.DRY_RUN or standing.budget.admit(standing.workload)
+
+
+def _over_budget(standing: Standing, message: str) -> Step:
+    return standing.stay((Reason.OVER_BUDGET, with_rule(Reason.OVER_BUDGET, message)))
 
 
 def would_pause(standing: Standing) -> Step:

@@ -114,5 +114,17 @@ def test_decisions_are_sorted_by_root_and_acts_by_deadline() -> None:
     assert [one.workload.root.name for one in found.with_action(Action.PAUSE)] == ["c", "d", "a"]
 
 
+def test_what_the_budget_has_no_room_for_is_not_measured() -> None:
+    told = story(a={"book": DUE}, b={"book": DUE}, c={"book": DUE, "namespace": "team-b"})
+    told.rules = told_rules({"budget_gpu_ratio_per_cycle": 1.0})
+    found = plan(told.snapshot(START), told.rules)
+    reasons = [(one.action, one.reason) for one in found.decisions]
+    assert reasons == [
+        (Action.VERIFY, Reason.WARNED),
+        (Action.NONE, Reason.OVER_BUDGET),
+        (Action.VERIFY, Reason.WARNED),
+    ]
+
+
 def test_an_empty_cluster_has_an_empty_plan() -> None:
     assert story().cycle(START).decisions == ()
