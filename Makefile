@@ -3,10 +3,12 @@
 #
 #   PYTHON=python3.13   another interpreter (3.11 or newer); the first suitable one by default
 #   ARGS='-k budget'    more arguments for pytest, or for the demo
+#   WORKERS=4           test processes side by side; two by default
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 PYTHON ?=
+WORKERS ?= 2
 ARGS ?=
 
 KEY := $(shell { printf '%s' '$(PYTHON)'; cat pyproject.toml constraints.txt; } | cksum | tr ' ' '-')
@@ -27,10 +29,10 @@ demo: $(RUN) ## Watch the controller at work on a simulated cluster
 	@.venv/bin/gpu-pruner demo $(ARGS)
 
 test: $(DEV) ## Run the tests
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -n $(WORKERS) $(ARGS)
 
 test-full: $(DEV) ## Run the tests with the long counts
-	$(PYTEST) -m 'long or not long' --hypothesis-profile=long $(ARGS)
+	$(PYTEST) -n $(WORKERS) -m 'long or not long' --hypothesis-profile=long $(ARGS)
 
 check: lint ## Lint and run the fast tests: what every commit passes
 	$(PYTEST) $(FAST) $(ARGS)
