@@ -20,7 +20,7 @@ PYTEST := .venv/bin/python -m pytest
 # What is fast enough to run between two commits; `make test` runs the rest as well.
 FAST := $(wildcard tests/unit tests/properties tests/adversarial tests/test_*.py)
 
-.PHONY: help demo test test-full check lint format docs clean
+.PHONY: help demo test test-full check bench lint format docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F '|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -36,6 +36,9 @@ test-full: $(DEV) ## Run the tests with the long counts
 
 check: lint ## Lint and run the fast tests: what every commit passes
 	$(PYTEST) $(FAST) $(ARGS)
+
+bench: $(DEV) ## Measure the figures of docs/reference/performance.md, about five minutes
+	@.venv/bin/python -m bench $(ARGS)
 
 lint: $(DEV) ## Check format, types, import contracts, spelling and dependencies
 	.venv/bin/ruff check

@@ -1,0 +1,226 @@
+"""What a screen of 40,000 GPUs costs the controller: CPU, event-loop lag, and memory.
+
+The answers are those of a real Prometheus to the controller's own requests, recorded over several
+cycles and then replayed by another process, so that the server's work is not measured with ours.
+One cycle here is what `loop` does with telemetry: ask, absorb, and read the judged window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import process_time
+
+from support.manual_clock import ManualClock
+from support.prometheus import PrometheusServer
+from typing_extensions import override
+
+from bench.figures import Figure, middle
+from bench.fleet import END, Fleet
+from bench.relay import Relay, replaying
+from bench.samples import NoCluster
+from gpu_pruner.decide.signals import LIVENESS_ORDER
+from gpu_pruner.loop.observation import Observer
+from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.signals import Track
+from gpu_pruner.model.telemetry import Screen
+from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
+from gpu_pruner.observe.prometheus import PrometheusSource
+from gpu_pruner.settings.schema import PrometheusSettings, Settings
+
+GPUS = 40_000
+CYCLES = 5
+"""Measured after one cold start."""
+
+HISTORY: Seconds = (CYCLES + 4) * MINUTE
+_BEGIN = END - CYCLES * MINUTE
+_BEAT: Seconds = 0.002
+_MEGABYTE = 1e6
+
+
+def measure() -> list[Figure]:
+    """Record, then replay for time, then replay for memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(gpus=GPUS, seconds=HISTORY)
+        data = fleet.stored(Path(folder))
+        with PrometheusServer(Path(folder), data=data, arguments=("--query.timeout=2m",)) as server:
+            relay = Relay(server.url, counting=False)
+            with relay.serving() as url:
+                asyncio.run(_Cycles(url).run(CYCLES))
+    with replaying(relay.recorded) as url:
+        del relay.recorded
+        gc.collect()
+        cycles = _Cycles(url)
+        asyncio.run(cycles.run(CYCLES))
+        kept = asyncio.run(_memory(url))
+    return [*cycles.figures(), *kept]
+
+
+@dataclass(slots=True)
+class _Cost:
+    """What the parts of the cycles after the cold start took."""
+
+    asking: list[Seconds] = field(default_factory=list)
+    absorbing: list[Seconds] = field(default_factory=list)
+    reading: list[Seconds] = field(default_factory=list)
+    lag: list[Seconds] = field(default_factory=list)
+
+
+class _Source(PrometheusSource):
+    """The real source, with its own share of the CPU time told apart."""
+
+    cpu: Seconds = 0.0
+
+    @override
+    async def screen(self, *, now: Timestamp, back_to: Timestamp) -> Screen:
+        begin = process_time()
+        found = await super().screen(now=now, back_to=back_to)
+        self.cpu = process_time() - begin
+        return found
+
+
+class _Cycles:
+    """Observes as the loop does, and notes what that costs."""
+
+    def __init__(self, url: str) -> None:
+        self.cost = _Cost()
+        self._clock = ManualClock(_BEGIN)
+        settings = PrometheusSettings(url=url, timeout_seconds=120)
+        self._source = _Source(settings, clock=self._clock)
+        self._observer = Observer(self._source, NoCluster(), _rules())
+
+    async def run(self, cycles: int) -> None:
+        """Run one cold start, which is not measured, and so many cycles."""
+        await self._look()
+        self.cost = _Cost()
+        for _ in range(cycles):
+            await self._clock.sleep(MINUTE)
+            await self._look()
+        await self._source.close()
+
+    async def _look(self) -> None:
+        now = self._clock.now()
+        with _lag() as lag:
+            begin = process_time()
+            seen = await self._observer.look(now)
+            looked = process_time()
+            evidence = self._observer.reading(now, honor_labels=None).evidence
+            read = process_time()
+            await asyncio.sleep(2 * _BEAT)
+        if seen.failure or len(evidence) != GPUS:
+            raise RuntimeError(seen.failure or f"{len(evidence)} of {GPUS} GPUs seen")
+        self.cost.asking.append(self._source.cpu)
+        self.cost.absorbing.append(looked - begin - self._source.cpu)
+        self.cost.reading.append(read - looked)
+        self.cost.lag.append(max(lag))
+
+    def figures(self) -> Iterator[Figure]:
+        """Return medians over the cycles."""
+        cost, milli = self.cost, 1000
+        parts = zip(cost.asking, cost.absorbing, cost.reading, strict=True)
+        yield Figure(
+            what=f"a screen of {GPUS:,} GPUs: our CPU",
+            measured=middle(sum(one) for one in parts) * milli,
+            unit="ms",
+            at_most=250,
+            note=f"median of {CYCLES} cycles on recorded answers of a real Prometheus",
+        )
+        yield Figure(what="  asking and decoding", measured=middle(cost.asking) * milli, unit="ms")
+        yield Figure(what="  absorbing", measured=middle(cost.absorbing) * milli, unit="ms")
+        yield Figure(
+            what="  reading the window of every GPU",
+            measured=middle(cost.reading) * milli,
+            unit="ms",
+        )
+        yield Figure(
+            what="  longest lag of the event loop",
+            measured=middle(cost.lag) * milli,
+            unit="ms",
+            at_most=50,
+            note="median over cycles of the longest lag in each",
+        )
+
+
+@contextmanager
+def _lag() -> Iterator[list[Seconds]]:
+    """Measure how late the event loop wakes a task, until the block ends."""
+    loop, late = asyncio.get_running_loop(), [0.0]
+
+    async def beat() -> None:
+        while True:
+            due = loop.time() + _BEAT
+            await asyncio.sleep(_BEAT)
+            late.append(loop.time() - due)
+
+    task = loop.create_task(beat())
+    try:
+        yield late
+    finally:
+        task.cancel()
+
+
+class _AgingSource(_Source):
+    """Answers the first screen as if the fleet had always done what it did then."""
+
+    aged = False
+
+    @override
+    async def screen(self, *, now: Timestamp, back_to: Timestamp) -> Screen:
+        found = await super().screen(now=now, back_to=back_to)
+        if not self.aged:
+            self.aged = True
+            found = _aged(found, back_to)
+        return found
+
+
+async def _memory(url: str) -> list[Figure]:
+    """Fill a table with a whole window's steps and weigh what stays."""
+    clock = ManualClock(_BEGIN)
+    gc.collect()
+    tracemalloc.start()
+    source = _AgingSource(PrometheusSettings(url=url, timeout_seconds=120), clock=clock)
+    observer = Observer(source, NoCluster(), _rules())
+    for _ in range(3):
+        await observer.look(clock.now())
+        await clock.sleep(MINUTE)
+    gc.collect()
+    both, _ = tracemalloc.get_traced_memory()
+    table = observer._table  # noqa: SLF001 - what is weighed is nobody else's business
+    await source.close()
+    del source, observer
+    gc.collect()
+    alone, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return [
+        Figure(
+            what=f"the table of {GPUS:,} GPUs",
+            measured=alone / _MEGABYTE,
+            unit="MB",
+            at_most=90,
+            note=f"with the label sets that it holds, {len(table):,} GPUs; allocated bytes",
+        ),
+        Figure(what="  with the source's memory of labels", measured=both / _MEGABYTE, unit="MB"),
+    ]
+
+
+def _aged(screen: Screen, back_to: Timestamp) -> Screen:
+    """Return a screen whose tracks reach back over the whole cold start, moving as they move."""
+    first = int(back_to // screen.period.step_seconds)
+
+    def older(track: Track) -> Track:
+        known, value = track.steps[0]
+        pace = 1.0 if track.signal in LIVENESS_ORDER else 0.0
+        before = tuple((step, value - pace * (known - step)) for step in range(first, known))
+        return replace(track, steps=before + track.steps)
+
+    return replace(screen, tracks=tuple(map(older, screen.tracks)))
+
+
+def _rules() -> Rules:
+    return Settings().rules()
