@@ -34,7 +34,7 @@ from gpu_pruner.decide.signals import ANYTHING, SIGNALS, SignalRule
 from gpu_pruner.model import annotations
 from gpu_pruner.model.signals import Signal
 from gpu_pruner.model.verdict import Reason
-from gpu_pruner.observe.profiles import FIELDS, Field
+from gpu_pruner.observe.profiles import PROFILES, Field
 from gpu_pruner.record import rows as plan_rows
 from gpu_pruner.record import statistics
 from gpu_pruner.record.metrics import METRICS
@@ -186,8 +186,8 @@ def default_of(field: FieldInfo) -> str:
         return code(format_duration(value))
     if isinstance(value, enum.Enum):
         return code(str(value.value))
-    if isinstance(value, frozenset):
-        return ", ".join(code(one) for one in sorted(value))
+    if isinstance(value, (frozenset, tuple)):
+        return ", ".join(code(str(one)) for one in sorted(value))
     return code(str(value).lower() if isinstance(value, bool) else str(value))
 
 
@@ -236,8 +236,13 @@ def metrics() -> str:
 
 def signals() -> str:
     """Return the metrics that are read, and what each can say."""
-    rows = [signal_row(field, SIGNALS[field.signal]) for field in FIELDS]
-    return table(("Metric", "Says", "As", "Counts as work", "Possible values"), rows)
+    parts = []
+    for name, profile in PROFILES.items():
+        rows = [signal_row(field, SIGNALS[field.signal]) for field in profile.fields]
+        advice = f"{profile.advice[:1].upper()}{profile.advice[1:]}." if profile.advice else ""
+        head = ("Metric", "Says", "As", "Counts as work", "Possible values")
+        parts += [f"## Profile `{name}`", advice, table(head, rows) if rows else ""]
+    return "\n\n".join(filter(None, parts))
 
 
 def signal_row(field: Field, rule: SignalRule) -> Row:

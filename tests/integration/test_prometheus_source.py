@@ -29,7 +29,7 @@ from gpu_pruner.model.signals import DeviceId, Period, PodName, Signal, Track
 from gpu_pruner.observe.profiles import BY_METRIC
 from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.observe.prometheus_replies import QueryTooLarge
-from gpu_pruner.observe.promql import peaks
+from gpu_pruner.observe.promql import Scope, Slice, peaks
 from gpu_pruner.settings.schema import PrometheusSettings
 
 pytestmark = pytest.mark.prometheus
@@ -268,8 +268,9 @@ async def test_too_many_samples_are_asked_for_in_smaller_parts(tmp_path: Path) -
     limit = "--query.max-samples=200"
     with prometheus_with_past(tmp_path, honor_labels=True, arguments=(limit,)) as server:
         async with source_of(server.url) as source:
+            whole = peaks(ENGINE_FIELD, Slice(WINDOW), Scope())
             with pytest.raises(QueryTooLarge):
-                source._timed(lambda: source._range(peaks(ENGINE_FIELD, 'UUID!=""', 60), WINDOW))
+                source._timed(lambda: source._range(whole, WINDOW))
             screen = await source.screen(now=NOW, back_to=START)
             (free,) = of(screen.tracks, "GPU-1free", Signal.ENGINE)
             assert len(free.steps) == 35

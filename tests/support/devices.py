@@ -56,7 +56,9 @@ def reading(text: object, signal: Signal) -> Reading | None:
     if text == "absent":
         return None
     if text == "moving":
-        return lambda at: at / 10
+        if signal is Signal.ENERGY:
+            return lambda at: at / 10
+        return lambda at: 40 + at / STEP_SECONDS % 30  # watts and degrees come and go
     if text == "frozen":
         return lambda _: 1234.0
     value, _, when = str(text).partition(" ")

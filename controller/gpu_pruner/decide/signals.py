@@ -53,8 +53,8 @@ class SignalRule:
 ANYTHING = math.ulp(0.0)
 """The smallest value above 0: for signals of which only exactly 0 is quiet, at any scale."""
 
-_FINITE = 1.7e308
-"""The largest value that is still a measurement: refuses infinity where a field has no limit."""
+_FASTEST = 1e13
+"""Bytes per second: above any link that there is."""
 
 SIGNALS: dict[Signal, SignalRule] = {
     # 0.01 above 1 is measured on healthy GPUs (the device value exceeds the sum of its slices).
@@ -74,17 +74,19 @@ SIGNALS: dict[Signal, SignalRule] = {
     Signal.JPEG: SignalRule(Role.ACTIVITY, "JPEG", highest=100.0, active_from=ANYTHING),
     Signal.OFA: SignalRule(Role.ACTIVITY, "optical flow", highest=100.0, active_from=ANYTHING),
     Signal.COPY: SignalRule(Role.ACTIVITY, "memory copy", highest=100.0, active_from=ANYTHING),
+    # The ranges below leave room for any hardware, and none for the blanks that older exporters
+    # print where a reading is missing: 2^31, 2^47 and 2^63, each less a few.
     # Idle chatter of 10^4 to 10^5 bytes per second is seen on idle pods.
-    Signal.PCIE: SignalRule(Role.ACTIVITY, "PCIe", highest=_FINITE, active_from=10e6),
-    Signal.NVLINK: SignalRule(Role.ACTIVITY, "NVLink", highest=_FINITE, active_from=10e6),
+    Signal.PCIE: SignalRule(Role.ACTIVITY, "PCIe", highest=_FASTEST, active_from=10e6),
+    Signal.NVLINK: SignalRule(Role.ACTIVITY, "NVLink", highest=_FASTEST, active_from=10e6),
     # A context without work draws up to 110 W, light work 135 W: watts prove nothing.
-    Signal.POWER: SignalRule(Role.LIVENESS, "power", highest=_FINITE, counts_changes=True),
-    Signal.ENERGY: SignalRule(Role.LIVENESS, "energy", highest=_FINITE, counts_changes=True),
+    Signal.POWER: SignalRule(Role.LIVENESS, "power", highest=1e4, counts_changes=True),
+    Signal.ENERGY: SignalRule(Role.LIVENESS, "energy", highest=1e12, counts_changes=True),
     Signal.TEMPERATURE: SignalRule(
-        Role.LIVENESS, "temperature", highest=_FINITE, counts_changes=True
+        Role.LIVENESS, "temperature", highest=200.0, counts_changes=True
     ),
-    Signal.MEMORY: SignalRule(Role.NONE, "memory", highest=_FINITE),
-    Signal.XID: SignalRule(Role.NONE, "Xid", highest=_FINITE, counts_changes=True),
+    Signal.MEMORY: SignalRule(Role.NONE, "memory", highest=1e13),
+    Signal.XID: SignalRule(Role.NONE, "Xid", highest=1e6, counts_changes=True),
 }
 
 LIVENESS_ORDER: tuple[Signal, ...] = (Signal.ENERGY, Signal.POWER, Signal.TEMPERATURE)

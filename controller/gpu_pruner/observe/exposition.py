@@ -8,13 +8,14 @@ Called by `observe.scrape` only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.foreign import quoted
-from gpu_pruner.observe.profiles import BY_METRIC, Field
+from gpu_pruner.observe.profiles import Field
 
 
 class ExposedSample(NamedTuple):
@@ -27,25 +28,37 @@ class ExposedSample(NamedTuple):
     """As exported, without scale. A timestamp on the line is ignored: the scrape's time counts."""
 
 
-def read_page(text: str) -> tuple[ExposedSample, ...]:
+class Page(NamedTuple):
+    """What a page holds."""
+
+    samples: tuple[ExposedSample, ...]
+    """Of the fields that were asked for, in the page's order."""
+    others: frozenset[str]
+    """Names of all other metrics."""
+
+
+def read_page(text: str, fields: Mapping[str, Field]) -> Page:
     """Read a page in the Prometheus text format.
 
     Args:
         text: the page.
-
-    Returns:
-        The samples of known fields, in the page's order; empty where it has none.
+        fields: what to read, by metric name.
 
     Raises:
         ObservationError: a line of a known metric cannot be read.
     """
-    samples = []
+    samples: list[ExposedSample] = []
+    others: set[str] = set()
     for line in text.splitlines():
-        name = line.partition("{")[0].strip()
-        field = BY_METRIC.get(name.split(maxsplit=1)[0]) if name else None
-        if field is not None:
+        words = line.partition("{")[0].split(maxsplit=1)
+        if not words or words[0].startswith("#"):
+            continue
+        field = fields.get(words[0])
+        if field is None:
+            others.add(words[0])
+        else:
             samples.append(_sample(field, line))
-    return tuple(samples)
+    return Page(tuple(samples), frozenset(others))
 
 
 def read_labels(series: str) -> dict[str, str]:

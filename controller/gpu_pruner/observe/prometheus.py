@@ -10,6 +10,7 @@ One source has one connection and one thread, in which requests and decoding run
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,19 +21,19 @@ from typing import TypeVar
 import msgspec
 from prometheus_api_client import PrometheusConnect
 
-from gpu_pruner.errors import PrometheusError
+from gpu_pruner.errors import IncompleteData, PrometheusError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.signals import DeviceId, Period, Track
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
+from gpu_pruner.observe import notes, promql
 from gpu_pruner.observe import prometheus_probe as probing
-from gpu_pruner.observe import promql
 from gpu_pruner.observe.labels import Identities
-from gpu_pruner.observe.profiles import FIELDS, Field
-from gpu_pruner.observe.prometheus_probe import Probe
+from gpu_pruner.observe.profiles import Field, fields_of
+from gpu_pruner.observe.prometheus_probe import Names, Probe
 from gpu_pruner.observe.prometheus_replies import QueryTooLarge, Series
 from gpu_pruner.observe.prometheus_transport import RETRY, Transport
-from gpu_pruner.observe.promql import Slice
+from gpu_pruner.observe.promql import Scope, Slice
 from gpu_pruner.observe.tracks import TrackTable
 from gpu_pruner.settings.schema import PrometheusSettings
 
@@ -53,6 +54,13 @@ _SERVER_SHARE = 0.9
 
 _PATIENCE = 10
 """A screen or verify is given up after this many time limits: no endless cutting into parts."""
+
+_NAMES_EVERY: Seconds = 4 * MINUTE
+"""Distance of the moments at which a verify looks which metrics there were. A sample is visible
+for five minutes, so none is missed between two of them."""
+
+_LOST_SHARE = 0.9
+"""With fewer series than this share of the most since the last probe, the next cycle probes."""
 
 _LABELS = msgspec.json.Decoder(dict[str, str])
 T = TypeVar("T")
@@ -75,9 +83,12 @@ class PrometheusSource:
         server_timeout = settings.timeout_seconds * _SERVER_SHARE
         self._parameters = {**BACKEND_PARAMETERS, "timeout": f"{server_timeout:g}"}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
-        self._identities = Identities(_labels)
+        self._fields = fields_of(settings.profiles)
+        self._scope = _scope(settings)
+        self._identities = Identities(_labels, node_label=settings.node_label)
         self._probe: Probe | None = None
         self._probed_at: Timestamp = 0.0
+        self._held = 0
         self._interval: Seconds | None = None
         self._give_up_at = 0.0
         self._closed = False
@@ -120,11 +131,13 @@ class PrometheusSource:
         step = probing.step_seconds(interval)
         period = Period.ending(now, length=length, step_seconds=step)
         table = TrackTable()
-        for field in probe.screened:
+        for field, silence_matters in probe.screened:
+            query = promql.peaks if silence_matters else promql.work
             for part in promql.slices_for_all(period, probe.series):
-                self._ask(promql.peaks, field, part, table)
+                self._ask(query, field, part, table)
         if not len(table):
             raise PrometheusError(self._nothing(now))
+        self._look_again(len(table))
         return Screen(
             period=period,
             tracks=table.tracks(period),
@@ -136,15 +149,23 @@ class PrometheusSource:
     def _verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         uuids = tuple(sorted({device.uuid for device in devices}))
         table = TrackTable()
-        for field in FIELDS:
-            for part in promql.slices_for(uuids, period):
+        for part in promql.slices_for(uuids, period):
+            for field in self._exported(part):
                 self._ask(promql.peaks, field, part, table)
                 self._ask(promql.flaws, field, part, table)
         return table.tracks(period, devices)
 
+    def _exported(self, part: Slice) -> list[Field]:
+        """Return the fields that some devices exported at any time of a period."""
+        width = _NAMES_EVERY
+        whole = Period(int(part.period.start // width), int(part.period.end // width), width)
+        answer = self._range(promql.names(self._fields, part, self._scope), whole)
+        found = {_labels(bytes(one.metric)).get("__name__") for one in answer}
+        return [one for one in self._fields if one.metric in found]
+
     def _ask(
         self,
-        query: Callable[[Field, str, int], str],
+        query: Callable[[Field, Slice, Scope], str],
         field: Field,
         part: Slice,
         table: TrackTable,
@@ -152,7 +173,7 @@ class PrometheusSource:
         """Ask for one field of one slice, in smaller parts where the server wants that."""
         step = int(part.period.step_seconds)
         try:
-            answer = self._range(query(field, part.matcher, step), part.period)
+            answer = self._range(query(field, part, self._scope), part.period)
         except QueryTooLarge:
             smaller = part.split()
             if not smaller:
@@ -198,14 +219,44 @@ class PrometheusSource:
         """Return what telemetry there is; probed anew when that is older than ten minutes."""
         old = abs(now - self._probed_at) >= probing.PROBE_EVERY
         if self._probe is None or self._interval is None or old:
-            probe = probing.read_probe(self._instant(probing.probe_query(), now))
-            if not probe.devices:
-                raise PrometheusError(self._nothing(now))
+            probe = self._look(now)
             if probe.sample:
                 with suppress(QueryTooLarge):  # the interval stays what it was
-                    self._measure(self._instant(probing.samples_query(probe.sample), now))
-            self._probe, self._probed_at = probe, now
+                    self._measure(self._instant(probing.samples_query(probe, self._scope), now))
+            self._probe, self._probed_at, self._held = probe, now, 0
         return self._probe
+
+    def _look(self, now: Timestamp) -> Probe:
+        """Probe the server.
+
+        Raises:
+            IncompleteData: it holds several clusters, and which is ours is not set.
+            PrometheusError: it has nothing for us.
+        """
+        profiles, label = self._settings.profiles, self._settings.cluster_label
+        try:
+            rows = self._instant(probing.names_query(profiles, self._scope), now)
+            names = probing.read_names(rows, self._fields, profiles)
+        except QueryTooLarge:
+            names = Names(known=self._fields, unknown={})
+        if not names.known:
+            raise PrometheusError(self._nothing(now))
+        query = probing.probe_query(names.known, self._scope, cluster_label=label)
+        probe = probing.read_probe(self._instant(query, now), names)
+        if not probe.devices:
+            raise PrometheusError(self._nothing(now))
+        if probe.clusters > 1 and not self._settings.cluster:
+            raise IncompleteData(
+                f"{self._transport.server} holds {probe.clusters} clusters (label {label}), in "
+                "which pods may have the same names; set prometheus.cluster to the name of this one"
+            )
+        return probe
+
+    def _look_again(self, series: int) -> None:
+        """Probe anew in the next cycle if many series are gone: they may have new names."""
+        if series < self._held * _LOST_SHARE:
+            self._probed_at = -math.inf
+        self._held = max(self._held, series)
 
     def _measure(self, samples: Iterable[Series]) -> None:
         """Take over the scrape interval, but let jitter not change the steps."""
@@ -229,5 +280,9 @@ class PrometheusSource:
 
     def _notes(self, probe: Probe) -> tuple[str, ...]:
         tls = () if self._transport.verify else ("TLS certificates are not checked",)
-        found = probe.notes(honor_labels=self._settings.honor_labels)
-        return (*found, *tls, *self._transport.take_notes())
+        return (*notes.found(probe, self._settings), *tls, *self._transport.take_notes())
+
+
+def _scope(settings: PrometheusSettings) -> Scope:
+    limit = f'{settings.cluster_label}="{promql.quoted(settings.cluster)}"'
+    return Scope(matcher=limit if settings.cluster else "", node_label=settings.node_label)

@@ -1,15 +1,15 @@
-"""What telemetry there is: which fields, which label scheme, how often. Pure.
+"""What telemetry there is: which metrics, which label scheme, how often. Pure.
 
-Builds the probe's two questions and reads their answers; `observe.prometheus` asks them at start
-and every ten minutes. The probe chooses what the screen asks for and tells the operator in words
-what was found. It never chooses owners: both label triples go to `resolve`.
+Builds the probe's questions and reads their answers; `observe.prometheus` asks them at start and
+every ten minutes. The probe chooses what the screen asks for; `prometheus_notes` tells the operator
+in words what was found. It never chooses owners: both label triples go to `resolve`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
@@ -18,9 +18,17 @@ import msgspec
 from gpu_pruner.model.signals import Signal
 from gpu_pruner.model.units import MINUTE, Seconds
 from gpu_pruner.observe import labels
-from gpu_pruner.observe.profiles import FIELDS, LIVENESS_ORDER, Field, Use
+from gpu_pruner.observe.profiles import (
+    LIVENESS_ORDER,
+    PRIMARY_ORDER,
+    PROFILES,
+    Field,
+    Use,
+    unknown_names,
+)
 from gpu_pruner.observe.prometheus_replies import Series
-from gpu_pruner.observe.promql import literal
+from gpu_pruner.observe.promql import Scope, literal
+from gpu_pruner.settings.schema import ProfileName
 
 PROBE_EVERY: Seconds = 10 * MINUTE
 DEFAULT_INTERVAL: Seconds = 30.0
@@ -41,29 +49,49 @@ _EXPORTERS = ".*dcgm-exporter.*"
 
 class _Labels(msgspec.Struct, gc=False):
     mode: str = ""
-    uuid: str = msgspec.field(name=labels.UUID, default="")
     metric: str = msgspec.field(name="__name__", default="")
 
 
 _LABELS = msgspec.json.Decoder(_Labels)
+_ALL_LABELS = msgspec.json.Decoder(dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """The metric names that a server has, as far as they are of our profiles."""
+
+    known: tuple[Field, ...]
+    """Fields of which there is at least one series, in the order of the table."""
+    unknown: Mapping[str, int]
+    """Names that look like GPU metrics, are in no table of ours, and how many series they have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """What was found. Counts are numbers of devices or series at the time of asking."""
 
+    fields: tuple[Field, ...]
+    """Those that somebody exports."""
     devices: Mapping[str, int]
-    """By metric name; metrics that nobody exports are absent."""
+    """By metric name; metrics that name no device are absent."""
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    """See `Names`."""
     exported: int = 0
     """Series with a pod in ``exported_pod``."""
     native: int = 0
     """Series with a pod in ``pod`` only, in jobs where no series has ``exported_pod``."""
-    util_only: int = 0
-    """Devices with utilisation and no engine activity."""
+    weaker: Mapping[Signal, int] = field(default_factory=dict)
+    """By primary signal: devices that export it and nothing better."""
+    rescaled: int = 0
+    """Devices whose utilisation is not at the scale that its name says."""
+    nameless: int = 0
+    """Series without the device's UUID; they are left out."""
+    clusters: int = 1
+    """Values of the cluster label."""
     duplicates: int = 1
     """Most series that say the same of one device: 2 for an HA pair or a double scrape."""
-    sample: tuple[str, ...] = ()
-    """A few UUIDs, to measure the scrape interval on."""
+    sample: tuple[tuple[str, str], ...] = ()
+    """A few devices, as label and UUID, to measure the scrape interval on."""
 
     @property
     def series(self) -> int:
@@ -71,103 +99,164 @@ class Probe:
         return max(self.devices.values(), default=0) * max(1, self.duplicates)
 
     @property
-    def screened(self) -> tuple[Field, ...]:
-        """Return the fields that a screen asks for: all activity, and liveness for every device."""
-        chosen = [one for one in FIELDS if one.use is Use.ACTIVITY and one.metric in self.devices]
+    def screened(self) -> tuple[tuple[Field, bool], ...]:
+        """Return the fields that a screen asks for, each with whether its silence matters too.
+
+        Silence matters of the best primary signal of every device, and of liveness. Of everything
+        else a screen needs the work only, which is a small answer.
+        """
+        present = [one for one in self.fields if one.metric in self.devices]
+        chosen = [
+            (one, one.signal is Signal.ENGINE or bool(self.weaker.get(one.signal)))
+            for one in present
+            if one.use is Use.PRIMARY
+        ]
+        chosen += [(one, False) for one in present if one.use is Use.ACTIVITY]
         covered = 0
         for signal in LIVENESS_ORDER:
-            fields = [one for one in FIELDS if one.signal is signal and one.metric in self.devices]
+            fields = [one for one in present if one.signal is signal]
             count = sum(self.devices[one.metric] for one in fields)
             if count > covered:
-                chosen += fields
+                chosen += [(one, True) for one in fields]
                 covered = count
         return tuple(chosen)
 
-    def notes(self, *, honor_labels: bool | None) -> tuple[str, ...]:
-        """Return what the operator should know, in sentences."""
-        return tuple(self._notes(honor_labels))
 
-    def _notes(self, honor_labels: bool | None) -> Iterable[str]:  # noqa: FBT001 - the setting itself
-        yield self._scheme()
-        if honor_labels is True and self.exported and not self.native:
-            yield "honor_labels is true, but workloads are in exported_pod: unset it, or set false"
-        if honor_labels is False and self.native and not self.exported:
-            yield "honor_labels is false, but workloads are in pod: unset it, or set true"
-        if self.util_only:
-            yield (
-                f"{self.util_only} devices export only GPU_UTIL; their window is doubled "
-                "(profiling metrics would make it normal)"
-            )
-        if self.duplicates > 1:
-            yield (
-                f"up to {self.duplicates} series say the same of one device (HA pair or double "
-                "scrape); harmless, the highest counts"
-            )
-
-    def _scheme(self) -> str:
-        if self.exported and self.native:
-            return (
-                f"label schemes are mixed: exported_pod on {self.exported} series, pod on "
-                f"{self.native}"
-            )
-        if self.exported:
-            return f"workloads are in exported_pod (honorLabels false) on {self.exported} series"
-        if self.native:
-            return f"workloads are in pod (honorLabels true) on {self.native} series"
-        return "no series names a pod: nothing is allocated, or the exporter's pod mapping is off"
+def names_query(profiles: Iterable[ProfileName], scope: Scope) -> str:
+    """Return the query for all metric names that may concern us, with their series."""
+    patterns = [PROFILES[one].names for one in profiles if PROFILES[one].names]
+    patterns += [
+        field.metric
+        for one in profiles
+        if not PROFILES[one].names
+        for field in PROFILES[one].fields
+    ]
+    return f"count by (__name__) ({scope.selector('', f'__name__=~{_quoted(patterns)}')})"
 
 
-def probe_query() -> str:
-    """Return the one query whose rows carry, as label ``mode``, what they count."""
-    engine, util = _metric(Signal.ENGINE), _metric(Signal.UTIL)
-    device = f"{labels.UUID}, {labels.MIG_INSTANCE}"
-    exported = _either(f'{labels.EXPORTED_POD}!=""')
-    # Per job: where any series has exported_pod, a pod alone is the exporter's own.
-    native = _either(f'{labels.POD}!="",{labels.EXPORTED_POD}="",{labels.POD}!~"{_EXPORTERS}"')
-    owner = f"{device}, {labels.POD}, {labels.EXPORTED_POD}"
-    rows = {
-        "exported": f"count({exported})",
-        "native": f"count({native} unless on ({labels.JOB}) {exported})",
-        "util_only": f"count(count by ({device}) ({util}) unless count by ({device}) ({engine}))",
-        "duplicates": f"max(count by ({owner}) {_either()})",
-        "sample": f"topk({_SAMPLED_DEVICES}, count by ({labels.UUID}) {_either()})",
+def read_names(
+    rows: Iterable[Series], fields: tuple[Field, ...], profiles: Iterable[ProfileName]
+) -> Names:
+    """Read the answer to `names_query`.
+
+    Args:
+        rows: instant values.
+        fields: those that we would read.
+        profiles: that they are of.
+    """
+    counts = {
+        _LABELS.decode(row.metric).metric: int(float(row.value[1]))
+        for row in rows
+        if row.value is not None
     }
-    for field in FIELDS:
-        rows[field.metric] = f'count(count by ({device}) ({field.metric}{{{labels.UUID}!=""}}))'
+    return Names(
+        known=tuple(one for one in fields if one.metric in counts),
+        unknown={name: counts[name] for name in sorted(unknown_names(counts, profiles))},
+    )
+
+
+def probe_query(fields: tuple[Field, ...], scope: Scope, *, cluster_label: str) -> str:
+    """Return the one query whose rows carry, as label ``mode``, what they count.
+
+    Args:
+        fields: those that somebody exports; the fewer, the cheaper.
+        scope: of this server.
+        cluster_label: label that tells clusters apart.
+    """
+    device = ", ".join((*labels.UUIDS, labels.MIG_INSTANCE, labels.DRA_INSTANCE))
+    rows = {one.metric: f"count(count by ({device}) ({_named([one], scope)}))" for one in fields}
+    primary = [one for one in fields if one.use is Use.PRIMARY]
+    if primary:
+        rows |= _primary_rows(primary, scope, device=device, cluster_label=cluster_label)
     return " or ".join(
         f'label_replace({query}, "{_MODE}", "{mode}", "", "")' for mode, query in rows.items()
     )
 
 
-def read_probe(rows: Iterable[Series]) -> Probe:
+def _primary_rows(
+    primary: list[Field], scope: Scope, *, device: str, cluster_label: str
+) -> dict[str, str]:
+    everything = _named(primary, scope)
+    exported = _named(primary, scope, f'{labels.EXPORTED_POD}!=""')
+    # Per job: where any series has exported_pod, a pod alone is the exporter's own.
+    native = _named(
+        primary, scope, f'{labels.POD}!=""', f'{labels.EXPORTED_POD}=""',
+        f'{labels.POD}!~"{_EXPORTERS}"',
+    )  # fmt: skip
+    owner = f"{device}, {labels.POD}, {labels.EXPORTED_POD}"
+    empty = [f'{one}=""' for one in labels.UUIDS]
+    nameless = " or ".join(scope.selector(one.metric, *empty) for one in primary)
+    rows = {
+        "exported": f"count({exported})",
+        "native": f"count(({native}) unless on ({labels.JOB}) ({exported}))",
+        "duplicates": f"max(count by ({owner}) ({everything}))",
+        "sample": f"topk({_SAMPLED_DEVICES}, count by ({', '.join(labels.UUIDS)}) ({everything}))",
+        "nameless": f"count({nameless})",
+        "clusters": f"count(count by ({cluster_label}) ({everything}))",
+    }
+    for place, signal in enumerate(PRIMARY_ORDER):
+        own = [one for one in primary if one.signal is signal]
+        better = [one for one in primary if one.signal in PRIMARY_ORDER[:place]]
+        if own and better:
+            rows[f"weaker_{signal}"] = (
+                f"count(count by ({device}) ({_named(own, scope)}) unless "
+                f"count by ({device}) ({_named(better, scope)}))"
+            )
+        elif own:
+            rows[f"weaker_{signal}"] = f"count(count by ({device}) ({_named(own, scope)}))"
+    doubted = [
+        f"{one} % 1 != 0" if field.whole else f"{one} > {field.ambiguous_above:g}"
+        for field in primary
+        if not field.single_scale
+        for one in _selectors(field, scope)
+    ]
+    if doubted:
+        together = " or ".join(f"({one})" for one in doubted)
+        rows["rescaled"] = f"count(count by ({device}) ({together}))"
+    return rows
+
+
+def read_probe(rows: Iterable[Series], names: Names) -> Probe:
     """Read the answer to `probe_query`.
 
     Args:
         rows: instant values; a mode without a row counted nothing.
+        names: that the query was made for.
     """
     counts: dict[str, int] = {}
-    sample: list[str] = []
+    sample: list[tuple[str, str]] = []
     for row in rows:
         told = _LABELS.decode(row.metric)
-        if told.mode == "sample" and told.uuid:
-            sample.append(told.uuid)
+        if told.mode == "sample":
+            found = _ALL_LABELS.decode(row.metric)
+            sample += [(label, found[label]) for label in labels.UUIDS if found.get(label)]
         elif row.value is not None:
             counts[told.mode] = int(float(row.value[1]))
     return Probe(
-        devices={one.metric: counts[one.metric] for one in FIELDS if one.metric in counts},
+        fields=names.known,
+        devices={one.metric: counts[one.metric] for one in names.known if one.metric in counts},
+        unknown=names.unknown,
         exported=counts.get("exported", 0),
         native=counts.get("native", 0),
-        util_only=counts.get("util_only", 0),
+        weaker={
+            signal: counts[mode]
+            for signal in PRIMARY_ORDER
+            if (mode := f"weaker_{signal}") in counts
+        },
+        rescaled=counts.get("rescaled", 0),
+        nameless=counts.get("nameless", 0),
+        clusters=counts.get("clusters", 1),
         duplicates=counts.get("duplicates", 1),
         sample=tuple(sorted(sample)),
     )
 
 
-def samples_query(uuids: Iterable[str]) -> str:
-    """Return the query for the raw samples of a few devices, newest ten minutes."""
-    names = f"{_metric(Signal.ENGINE)}|{_metric(Signal.UTIL)}"
-    matched = "|".join(literal(uuid) for uuid in uuids)
-    return f'{{__name__=~"{names}",{labels.UUID}=~"{matched}"}}[10m]'
+def samples_query(probe: Probe, scope: Scope) -> str:
+    """Return the query for the raw samples of the probe's few devices, newest ten minutes."""
+    label = probe.sample[0][0]
+    uuids = "|".join(literal(uuid) for known, uuid in probe.sample if known == label)
+    metrics = [one.metric for one in probe.fields if one.use is Use.PRIMARY]
+    return scope.selector("", f"__name__=~{_quoted(metrics)}", f'{label}=~"{uuids}"') + "[10m]"
 
 
 def scrape_interval(series: Iterable[Series]) -> Seconds | None:
@@ -208,12 +297,14 @@ def read_hint(rows: Iterable[Series]) -> tuple[str, ...]:
     return tuple(sorted(_LABELS.decode(row.metric).metric for row in rows))
 
 
-def _either(matchers: str = "") -> str:
-    """Return the series of engine activity, and of utilisation where there is none, in brackets."""
-    both = f'{labels.UUID}!=""{"," if matchers else ""}{matchers}'
-    return f"({_metric(Signal.ENGINE)}{{{both}}} or {_metric(Signal.UTIL)}{{{both}}})"
+def _named(fields: Iterable[Field], scope: Scope, *matchers: str) -> str:
+    """Return the series of these fields that name a device; of several the first counts."""
+    return " or ".join(one for field in fields for one in _selectors(field, scope, *matchers))
 
 
-def _metric(signal: Signal) -> str:
-    """Return the first metric name of a signal."""
-    return next(field.metric for field in FIELDS if field.signal is signal)
+def _selectors(field: Field, scope: Scope, *matchers: str) -> list[str]:
+    return [scope.selector(field.metric, f'{uuid}!=""', *matchers) for uuid in field.uuids]
+
+
+def _quoted(patterns: Iterable[str]) -> str:
+    return f'"{"|".join(patterns)}"'

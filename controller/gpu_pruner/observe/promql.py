@@ -7,7 +7,8 @@ on both sides, so a sample on a boundary shows in two steps; that errs towards a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from gpu_pruner.model.signals import Period
@@ -28,23 +29,80 @@ FEWEST_STEPS = 3
 
 _HEX = "0123456789abcdef"
 _NOT_HEX = "other"
-_BY = ", ".join(labels.IDENTITY)
 
 
-def peaks(field: Field, matcher: str, step_seconds: int) -> str:
-    """Return the query for the highest value of each series in each step."""
-    return f"max by ({_BY}) (max_over_time({field.metric}{{{matcher}}}[{step_seconds}s]))"
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What every question to one server is limited to, and what its series are told apart by."""
+
+    matcher: str = ""
+    """For example ``cluster="east"``; empty where the server holds one cluster."""
+    node_label: str = ""
+
+    @property
+    def by(self) -> str:
+        """Return the labels that series are told apart by."""
+        return ", ".join(dict.fromkeys((*labels.IDENTITY, *filter(None, (self.node_label,)))))
+
+    def selector(self, metric: str, *matchers: str) -> str:
+        """Return the selector of a metric's series in this scope."""
+        return f"{metric}{{{','.join(filter(None, (*matchers, self.matcher)))}}}"
 
 
-def flaws(field: Field, matcher: str, step_seconds: int) -> str:
+def peaks(field: Field, part: Slice, scope: Scope) -> str:
+    """Return the query for the highest value of each series in each step.
+
+    Where every value of a label is an event of its own (Xid codes), their sum is asked for, in
+    which a new event shows as a change.
+    """
+    highest = " or ".join(f"max_over_time({one})" for one in _series(field, part, scope))
+    if field.events:
+        return f"sum by ({scope.by}) (max by ({scope.by}, {field.events}) ({highest}))"
+    return f"max by ({scope.by}) ({highest})"
+
+
+def work(field: Field, part: Slice, scope: Scope) -> str:
+    """Return the query for those peaks only that may be work: silence is left out."""
+    return f"{peaks(field, part, scope)} > {field.floor:g}"
+
+
+def flaws(field: Field, part: Slice, scope: Scope) -> str:
     """Return the query for values that a peak hides: not-a-number, and below zero.
 
     ``max_over_time`` and ``max by`` both prefer any number to not-a-number, but a sum with it is
     never equal to itself.
     """
-    series = f"{field.metric}{{{matcher}}}[{step_seconds}s]"
-    not_a_number = f"sum_over_time({series}) != sum_over_time({series})"
-    return f"min by ({_BY}) (({not_a_number}) or (min_over_time({series}) < 0))"
+    found = " or ".join(
+        f"(sum_over_time({one}) != sum_over_time({one})) or (min_over_time({one}) < 0)"
+        for one in _series(field, part, scope)
+    )
+    return f"min by ({scope.by}) ({found})"
+
+
+def names(fields: Iterable[Field], part: Slice, scope: Scope) -> str:
+    """Return the query for which of these fields' metrics some devices have."""
+    by_label: dict[str, list[str]] = {}
+    for field in fields:
+        for uuid in field.uuids:
+            by_label.setdefault(uuid, []).append(field.metric)
+    return "group by (__name__) ({})".format(
+        " or ".join(
+            scope.selector("", f'__name__=~"{"|".join(metrics)}"', part.matcher(uuid))
+            for uuid, metrics in by_label.items()
+        )
+    )
+
+
+def _series(field: Field, part: Slice, scope: Scope) -> Iterator[str]:
+    """Return one range selector for each label that may hold the device."""
+    step = int(part.period.step_seconds)
+    for uuid in field.uuids:
+        yield f"{scope.selector(field.metric, part.matcher(uuid))}[{step}s]"
+
+
+def quoted(text: str) -> str:
+    """Return a text as it stands between the quotes of a PromQL string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def literal(text: str) -> str:
@@ -70,16 +128,15 @@ class Slice:
     shard: str = ""
     """With all devices: only UUIDs whose first digit is this one; empty means no limit."""
 
-    @property
-    def matcher(self) -> str:
-        """Return the label matcher of this slice's devices."""
+    def matcher(self, uuid: str) -> str:
+        """Return the label matcher of this slice's devices, whose UUIDs are in this label."""
         if self.uuids is not None:
-            return f'{labels.UUID}=~"{"|".join(literal(uuid) for uuid in self.uuids)}"'
+            return f'{uuid}=~"{"|".join(literal(one) for one in self.uuids)}"'
         if self.shard == _NOT_HEX:
-            return f'{labels.UUID}!="",{labels.UUID}!~"GPU-[{_HEX}].*"'
+            return f'{uuid}!="",{uuid}!~"GPU-[{_HEX}].*"'
         if self.shard:
-            return f'{labels.UUID}=~"GPU-{self.shard}.*"'
-        return f'{labels.UUID}!=""'
+            return f'{uuid}=~"GPU-{self.shard}.*"'
+        return f'{uuid}!=""'
 
     def split(self) -> tuple[Slice, ...]:
         """Return smaller slices that cover the same; empty where it cannot be made smaller.

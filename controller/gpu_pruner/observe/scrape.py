@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 import structlog
@@ -25,6 +25,8 @@ from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.observe.exporters import Fetcher, Target, expand
 from gpu_pruner.observe.exposition import read_labels, read_page
 from gpu_pruner.observe.labels import Identities
+from gpu_pruner.observe.notes import advice, unread
+from gpu_pruner.observe.profiles import fields_of, unknown_names
 from gpu_pruner.observe.tracks import TrackTable
 from gpu_pruner.settings.schema import ScrapeSettings
 
@@ -53,7 +55,10 @@ class ScrapeSource:
         self._step = float(max(MINUTE, math.ceil(settings.interval_seconds)))
         self._keep_steps = math.ceil(keep_seconds / self._step) + _SPARE_STEPS
         self._table = TrackTable()
+        self._fields = {one.metric: one for one in fields_of(settings.profiles)}
         self._identities: dict[str, Identities[str]] = {}
+        self._others: dict[str, frozenset[str]] = {}
+        self._nameless: dict[str, int] = {}
         self._failures: Mapping[str, str] = {}
         self._targets = 0
         self._first_step: int | None = None
@@ -85,8 +90,15 @@ class ScrapeSource:
             period=period,
             tracks=self._table.tracks(period),
             scrape_interval_seconds=interval,
-            notes=tuple(self._failures.values()),
+            notes=(*self._failures.values(), *self._notes()),
         )
+
+    def _notes(self) -> Iterator[str]:
+        if nameless := sum(self._nameless.values()):
+            yield f"{nameless} samples name no device (no UUID label) and are left out"
+        others = frozenset[str]().union(*self._others.values())
+        yield from unread(unknown_names(others, self._settings.profiles))
+        yield from advice(self._settings.profiles)
 
     async def verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         """Return every track of these devices over the full period; see `TelemetrySource`.
@@ -134,6 +146,8 @@ class ScrapeSource:
         gone = self._identities.keys() - {target.name for target in targets}
         for name in gone:
             del self._identities[name]
+            self._others.pop(name, None)
+            self._nameless.pop(name, None)
         self._table.forget_before(self._step_at(self._clock.now()) - self._keep_steps)
 
     async def _find_targets(self) -> tuple[tuple[Target, ...], dict[str, str]]:
@@ -160,19 +174,24 @@ class ScrapeSource:
             return str(error)
         return None
 
-    def _absorb(self, target: Target, page: str, at: Timestamp) -> None:
+    def _absorb(self, target: Target, text: str, at: Timestamp) -> None:
         """Take a page into the table, whole or not at all."""
         if target.name not in self._identities:
-            self._identities[target.name] = Identities(read_labels, job=target.name)
+            self._identities[target.name] = Identities(
+                read_labels, job=target.name, node_label=self._settings.node_label
+            )
         identities = self._identities[target.name]
         try:
+            page = read_page(text, self._fields)
             samples = [
                 (one.field, identity, one.value)
-                for one in read_page(page)
+                for one in page.samples
                 if (identity := identities.of(one.series)) is not None
             ]
         except ObservationError as error:
             raise ObservationError(f"exporter {target.name}: {error}") from error
+        self._others[target.name] = page.others
+        self._nameless[target.name] = len(page.samples) - len(samples)
         if not samples:
             raise ObservationError(f"exporter {target.name}: a page without any GPU metric we know")
         step = self._step_at(at)

@@ -11,9 +11,10 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import TypeAlias
 
-from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.model.signals import DeviceId, Period, SeriesLabels, Track
 from gpu_pruner.observe.labels import Identity
 from gpu_pruner.observe.profiles import Field
 
@@ -71,15 +72,23 @@ class TrackTable:
         Args:
             field: which metric; its scale is applied here and nowhere else.
             identity: the series' device and labels.
-            points: (step number, value as exported), in any order.
+            points: (step number, value as exported), in any order. A value at another scale than
+                the field's is kept as it is, with a not-a-number beside it, because it shows work
+                and must not be believed.
         """
-        scale = field.scale
+        scale, plain = field.scale, field.single_scale and field.proves_idle
         healthy = self._series.get((field.metric, identity, False))
         for step, exported in points:
             value = exported * scale
             if not value >= 0:
                 self._peaks(field, identity, flawed=True).record(step, value)
                 continue
+            if not plain:
+                if field.is_ambiguous(exported):
+                    self._peaks(field, identity, flawed=True).record(step, math.nan)
+                    value = exported
+                if not value and not field.proves_idle:
+                    continue
             if healthy is None:
                 healthy = self._peaks(field, identity, flawed=False)
             healthy.record(step, value)
@@ -103,12 +112,26 @@ class TrackTable:
             devices: only these and their boards; None means all.
         """
         wanted = None if devices is None else {*devices, *(one.board for one in devices)}
-        found = []
-        for (metric, identity, _), peaks in self._series.items():
+        found: list[Track] = []
+        joined: dict[tuple[str, DeviceId, SeriesLabels], list[_Peaks]] = {}
+        for (metric, identity, flawed), peaks in self._series.items():
             device = identity.device
             if wanted is not None and device not in wanted:
+                continue
+            if peaks.field.joined and not flawed:
+                key = (peaks.field.joined, device, identity.labels)
+                joined.setdefault(key, []).append(peaks)
                 continue
             steps = peaks.within(period.first, period.last)
             if steps:
                 found.append(Track(device, peaks.field.signal, metric, identity.labels, steps))
+        for (name, device, labels), parts in joined.items():
+            sums: dict[int, float] = {}
+            for step, value in chain.from_iterable(
+                one.within(period.first, period.last) for one in parts
+            ):
+                sums[step] = sums.get(step, 0.0) + value
+            if sums:
+                signal = parts[0].field.signal
+                found.append(Track(device, signal, name, labels, tuple(sorted(sums.items()))))
         return tuple(found)

@@ -7,6 +7,7 @@ they print as stars.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -69,7 +70,33 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PrometheusSettings(_Section):
+class ProfileName(StrEnum):
+    """Families of exporters whose metrics can be read (`observe.profiles`)."""
+
+    DCGM = "dcgm"
+    GOOGLE = "google"
+    AZURE = "azure"
+    NVIDIA_SMI = "nvidia_smi"
+    AMD = "amd"
+
+
+class _Telemetry(_Section):
+    """What both telemetry sources can be told."""
+
+    profiles: tuple[ProfileName, ...] = Field(
+        (ProfileName.DCGM,),
+        min_length=1,
+        description="Exporter families to read: dcgm, google, azure, nvidia_smi, amd. Each but the "
+        "first has limits, which it tells as a note.",
+    )
+    node_label: str = Field(
+        "",
+        pattern=r"^([a-zA-Z_][a-zA-Z0-9_]*)?$",
+        description="Label with the node's name, where relabelling renamed Hostname.",
+    )
+
+
+class PrometheusSettings(_Telemetry):
     """How to ask Prometheus, or anything that answers like it."""
 
     url: str = Field(description="Base URL, for example http://prometheus.monitoring:9090.")
@@ -87,6 +114,16 @@ class PrometheusSettings(_Section):
         description="true: the workload is in pod/namespace. false: in exported_pod/"
         "exported_namespace. Unset: found out by asking, which is right for mixed set-ups.",
     )
+    cluster: str = Field(
+        "",
+        description="This cluster's value of the cluster label, where the server holds several "
+        "clusters: names of namespaces and pods repeat among them.",
+    )
+    cluster_label: str = Field(
+        "cluster",
+        pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$",
+        description="Label that tells clusters apart.",
+    )
     timeout_seconds: float = Field(30.0, gt=0, description="Longest wait for one answer.")
 
     @field_validator("url")
@@ -98,7 +135,7 @@ class PrometheusSettings(_Section):
         return url.rstrip("/")
 
 
-class ScrapeSettings(_Section):
+class ScrapeSettings(_Telemetry):
     """Reading DCGM exporters directly: for clusters without Prometheus."""
 
     exporters: tuple[str, ...] = Field(

@@ -129,9 +129,9 @@ def test_work_begins_at_the_signals_threshold(signal: Signal, quiet: float, loud
     "signal", [Signal.POWER, Signal.ENERGY, Signal.TEMPERATURE, Signal.MEMORY, Signal.XID]
 )
 def test_no_value_of_these_is_work(signal: Signal) -> None:
-    found = folded(track(signal, constant(1e12))).of(signal)
+    found = folded(track(signal, constant(150.0))).of(signal)
     assert found is not None
-    assert (found.active_steps, found.invalid_steps, found.peak) == (0, 0, 1e12)
+    assert (found.active_steps, found.invalid_steps, found.peak) == (0, 0, 150.0)
 
 
 def test_utilisation_of_five_and_more_is_loud() -> None:

@@ -9,6 +9,7 @@ import pytest
 from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.signals import Signal
 from gpu_pruner.observe.exposition import read_labels, read_page
+from gpu_pruner.observe.profiles import BY_METRIC
 
 PAGE = """\
 # HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).
@@ -24,7 +25,7 @@ DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-a"} NaN
 
 
 def test_known_fields_are_read_and_others_skipped() -> None:
-    engine, energy, util = read_page(PAGE)
+    engine, energy, util = read_page(PAGE, BY_METRIC).samples
     assert [one.field.signal for one in (engine, energy, util)] == [
         Signal.ENGINE,
         Signal.ENERGY,
@@ -35,7 +36,7 @@ def test_known_fields_are_read_and_others_skipped() -> None:
 
 
 def test_labels_are_read_with_all_their_quirks() -> None:
-    engine, *_ = read_page(PAGE)
+    engine, *_ = read_page(PAGE, BY_METRIC).samples
     assert read_labels(engine.series) == {
         "gpu": "0",
         "UUID": "GPU-a",
@@ -45,9 +46,13 @@ def test_labels_are_read_with_all_their_quirks() -> None:
     assert read_labels(r'DCGM_FI_DEV_GPU_UTIL{ a="x\"y" , b="", }') == {"a": 'x"y', "b": ""}
 
 
+def test_other_metrics_are_named() -> None:
+    assert read_page(PAGE + "up 1\n", BY_METRIC).others == {"DCGM_FI_DEV_SM_CLOCK", "up"}
+
+
 @pytest.mark.parametrize("page", ["", "# EOF\n", "up 1\n", "<html><body>Log in</body></html>"])
 def test_a_page_of_other_things_has_no_samples(page: str) -> None:
-    assert read_page(page) == ()
+    assert read_page(page, BY_METRIC).samples == ()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_a_page_of_other_things_has_no_samples(page: str) -> None:
 )
 def test_a_broken_line_condemns_the_page(line: str) -> None:
     with pytest.raises(ObservationError, match="a line cannot be read: DCGM_FI_DEV_GPU_UTIL"):
-        read_page(PAGE + line)
+        read_page(PAGE + line, BY_METRIC)
 
 
 @pytest.mark.parametrize("series", ["DCGM_FI_DEV_GPU_UTIL{gpu=0}", 'DCGM_FI_DEV_GPU_UTIL{gpu="0}'])

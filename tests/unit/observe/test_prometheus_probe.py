@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
 
 import msgspec
 import pytest
 
 from gpu_pruner.model.signals import Signal
+from gpu_pruner.observe import notes
+from gpu_pruner.observe.profiles import BY_METRIC, Field, fields_of
 from gpu_pruner.observe.prometheus_probe import (
+    Names,
     Probe,
     read_hint,
+    read_names,
     read_probe,
     scrape_interval,
     step_seconds,
 )
 from gpu_pruner.observe.prometheus_replies import Series
+from gpu_pruner.settings.schema import ProfileName, PrometheusSettings
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
 ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 POWER = "DCGM_FI_DEV_POWER_USAGE"
 TEMPERATURE = "DCGM_FI_DEV_GPU_TEMP"
+ENC = "DCGM_FI_DEV_ENC_UTIL"
+USED = "DCGM_FI_DEV_FB_USED"
+DCGM = (ProfileName.DCGM,)
+ALL = fields_of(DCGM)
 
 
 def row(value: float, **labels: str) -> Series:
@@ -32,36 +44,86 @@ def samples(*moments: float) -> Series:
     return Series(values=tuple((moment, "0") for moment in moments))
 
 
+def probe(*, fields: tuple[Field, ...] = (), **more: object) -> Probe:
+    devices = cast("Mapping[str, int]", more.pop("devices", {ENGINE: 4}))
+    known = fields or tuple(one for one in ALL if one.metric in devices)
+    return replace(Probe(fields=known, devices=devices), **more)
+
+
+def said(found: Probe, **settings: object) -> tuple[str, ...]:
+    told = PrometheusSettings.model_validate({"url": "http://prometheus:9090", **settings})
+    return tuple(notes.found(found, told))
+
+
 def test_the_answer_is_read_row_by_row() -> None:
-    probe = read_probe(
+    names = read_names([row(9, __name__=ENGINE)], ALL, DCGM)
+    found = read_probe(
         [
             row(3, mode="exported"),
             row(2, mode="duplicates"),
             row(5, mode=ENGINE),
+            row(4, mode="weaker_util"),
+            row(7, mode="nameless"),
+            row(2, mode="clusters"),
+            row(6, mode="rescaled"),
             row(1, mode="sample", UUID="GPU-b"),
-            row(1, mode="sample", UUID="GPU-a"),
-        ]
+            row(1, mode="sample", uuid="GPU-a"),
+        ],
+        names,
     )
-    assert probe == Probe(devices={ENGINE: 5}, exported=3, duplicates=2, sample=("GPU-a", "GPU-b"))
-    assert probe.series == 10
+    assert found == Probe(
+        fields=(BY_METRIC[ENGINE],),
+        devices={ENGINE: 5},
+        exported=3,
+        duplicates=2,
+        weaker={Signal.UTIL: 4},
+        nameless=7,
+        clusters=2,
+        rescaled=6,
+        sample=(("UUID", "GPU-b"), ("uuid", "GPU-a")),
+    )
+    assert found.series == 10
 
 
 def test_an_empty_answer_is_no_devices() -> None:
-    assert read_probe([]).devices == {}
+    assert read_probe([], Names(known=(), unknown={})).devices == {}
 
 
-def test_a_screen_asks_for_all_activity_and_for_liveness_of_every_device() -> None:
-    both = Probe(devices={ENGINE: 8, UTIL: 8, ENERGY: 6, POWER: 8, TEMPERATURE: 8})
-    assert [field.metric for field in both.screened] == [ENGINE, UTIL, ENERGY, POWER]
-    usual = Probe(
-        devices={ENGINE: 8, ENERGY: 8, POWER: 8, TEMPERATURE: 8, "DCGM_FI_DEV_FB_USED": 8}
-    )
-    assert [field.signal for field in usual.screened] == [Signal.ENGINE, Signal.ENERGY]
-    assert [field.metric for field in Probe(devices={TEMPERATURE: 1}).screened] == [TEMPERATURE]
+def test_a_name_that_we_do_not_know_is_counted_and_one_without_use_is_not() -> None:
+    rows = [
+        row(8, __name__=ENGINE),
+        row(8, __name__="DCGM_FI_PROF_WARP_DRIVE_RATIO"),
+        row(8, __name__="dcgm_sm_clock"),
+        row(8, __name__="DCGM_FI_DEV_SM_CLOCK"),
+        row(1, __name__="dcgm_exporter_build_info"),
+    ]
+    names = read_names(rows, ALL, DCGM)
+    assert [one.metric for one in names.known] == [ENGINE]
+    assert names.unknown == {"DCGM_FI_PROF_WARP_DRIVE_RATIO": 8}
+    (_, told) = said(replace(probe(), exported=1, unknown=names.unknown))
+    assert told.startswith("1 GPU metrics are not known to this version and not read: DCGM_FI_PROF")
+
+
+def test_a_screen_asks_for_silence_only_where_it_can_prove_something() -> None:
+    usual = probe(devices=dict.fromkeys((ENGINE, UTIL, ENC, ENERGY, POWER, TEMPERATURE, USED), 8))
+    asked = {field.metric: silence for field, silence in usual.screened}
+    assert asked == {ENGINE: True, UTIL: False, ENC: False, ENERGY: True}
+
+
+def test_a_screen_asks_for_utilisation_in_full_where_a_device_has_nothing_better() -> None:
+    mixed = probe(devices={ENGINE: 8, UTIL: 9, ENERGY: 9}, weaker={Signal.UTIL: 1})
+    assert {field.metric: silence for field, silence in mixed.screened}[UTIL]
+
+
+def test_a_screen_asks_for_liveness_of_every_device() -> None:
+    both = probe(devices={ENGINE: 8, ENERGY: 6, POWER: 8, TEMPERATURE: 8})
+    assert [field.metric for field, _ in both.screened] == [ENGINE, ENERGY, POWER]
+    hot = probe(devices={TEMPERATURE: 1})
+    assert [field.metric for field, _ in hot.screened] == [TEMPERATURE]
 
 
 @pytest.mark.parametrize(
-    ("exported", "native", "said"),
+    ("exported", "native", "words"),
     [
         (4, 0, "workloads are in exported_pod (honorLabels false) on 4 series"),
         (0, 4, "workloads are in pod (honorLabels true) on 4 series"),
@@ -69,25 +131,30 @@ def test_a_screen_asks_for_all_activity_and_for_liveness_of_every_device() -> No
         (0, 0, "no series names a pod: nothing is allocated, or the exporter's pod mapping is off"),
     ],
 )
-def test_the_label_scheme_is_said_in_words(exported: int, native: int, said: str) -> None:
-    probe = Probe(devices={ENGINE: 4}, exported=exported, native=native)
-    assert probe.notes(honor_labels=None) == (said,)
+def test_the_label_scheme_is_said_in_words(exported: int, native: int, words: str) -> None:
+    assert said(probe(exported=exported, native=native)) == (words,)
 
 
 def test_a_setting_that_contradicts_the_labels_is_said() -> None:
-    exported = Probe(devices={ENGINE: 4}, exported=4)
-    native = Probe(devices={ENGINE: 4}, native=4)
-    assert "honor_labels is true" in exported.notes(honor_labels=True)[1]
-    assert "honor_labels is false" in native.notes(honor_labels=False)[1]
-    assert len(exported.notes(honor_labels=False)) == 1
+    exported, native = probe(exported=4), probe(native=4)
+    assert "honor_labels is true" in said(exported, honor_labels=True)[1]
+    assert "honor_labels is false" in said(native, honor_labels=False)[1]
+    assert len(said(exported, honor_labels=False)) == 1
 
 
-def test_weak_and_doubled_telemetry_are_said() -> None:
-    _, weak, doubled = Probe(devices={UTIL: 9}, exported=9, util_only=7, duplicates=2).notes(
-        honor_labels=None
+def test_weak_rescaled_nameless_and_doubled_telemetry_are_said() -> None:
+    _, weak, rescaled, nameless, doubled = said(
+        probe(exported=9, weaker={Signal.UTIL: 7}, rescaled=3, nameless=5, duplicates=2)
     )
     assert weak.startswith("7 devices export only GPU_UTIL")
+    assert rescaled.startswith("3 devices have utilisation at another scale")
+    assert nameless.startswith("5 series name no device")
     assert doubled.startswith("up to 2 series say the same")
+
+
+@pytest.mark.parametrize("name", ["google", "azure", "nvidia_smi", "amd"])
+def test_every_profile_that_is_opted_into_tells_its_limits(name: str) -> None:
+    assert len(said(probe(exported=1), profiles=["dcgm", name])) == 2
 
 
 @pytest.mark.parametrize(

@@ -247,3 +247,14 @@ async def test_a_name_that_does_not_resolve_is_named(clock: SteppedClock) -> Non
     async with source_of(clock, "dns+http://exporters.invalid:9400/metrics") as source:
         with pytest.raises(ObservationError, match="exporters.invalid:9400: the name does not"):
             await source.screen(now=clock.now(), back_to=NOON)
+
+
+async def test_what_is_left_out_is_told(clock: SteppedClock) -> None:
+    text = page() + 'DCGM_FI_DEV_GPU_UTIL{gpu="1"} 0\nDCGM_FI_DEV_NEW_UTIL_RATIO{UUID="GPU-a"} 1\n'
+    with ScriptedServer({"/metrics": text}) as exporter:
+        async with source_of(clock, metrics(exporter), profiles=["dcgm", "amd"]) as source:
+            screen = await source.screen(now=clock.now() + 60, back_to=clock.now())
+    nameless, unknown, advice = screen.notes
+    assert nameless.startswith("1 samples name no device")
+    assert "not read: DCGM_FI_DEV_NEW_UTIL_RATIO" in unknown
+    assert advice.startswith("AMD's exporter")
