@@ -39,7 +39,7 @@ class Strip:
 
     def histories(self, *, honor_labels: bool) -> list[History]:
         """Return what Prometheus has stored of it."""
-        stored = as_stored(self.labels, honor_labels=honor_labels) | self.target
+        stored = as_stored(self.labels, honor_labels=honor_labels, target=self.target)
         return [
             History(metric, stored, sorted(row.items()))
             for metric, row in self.sheet.items()

@@ -53,10 +53,19 @@ def every(seconds: float, start: float, end: float) -> list[float]:
     return [start + n * seconds for n in range(int((end - start) // seconds) + 1)]
 
 
-def as_stored(labels: Mapping[str, str], *, honor_labels: bool) -> dict[str, str]:
-    """Return an exposed series' labels as Prometheus stores them under a ServiceMonitor."""
-    target = {"namespace": EXPORTER_NAMESPACE, "pod": EXPORTER_POD, "job": "dcgm-exporter"}
-    target |= {"instance": "10.0.0.1:9400", "container": "exporter"}
+def as_stored(
+    labels: Mapping[str, str], *, honor_labels: bool, target: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return an exposed series' labels as Prometheus stores them under a ServiceMonitor.
+
+    Args:
+        labels: as the exporter shows them.
+        honor_labels: whether they win over the target's.
+        target: labels of the target that differ from the usual exporter's.
+    """
+    usual = {"namespace": EXPORTER_NAMESPACE, "pod": EXPORTER_POD, "job": "dcgm-exporter"}
+    usual |= {"instance": "10.0.0.1:9400", "container": "exporter"}
+    target = usual | dict(target or {})
     if honor_labels:
         stored = target | dict(labels)
     else:

@@ -74,7 +74,7 @@ class Feed:
 
     def histories(self, *, honor_labels: bool) -> list[History]:
         """Return what Prometheus has stored of it."""
-        stored = as_stored(self.labels, honor_labels=honor_labels) | dict(self.target)
+        stored = as_stored(self.labels, honor_labels=honor_labels, target=self.target)
         times = every(self.scrape_seconds, self.begin, self.end)
         found = []
         for metric, value in self.values.items():
