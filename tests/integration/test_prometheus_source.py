@@ -21,6 +21,7 @@ from support.prometheus import (
     backfill,
     every,
     openmetrics,
+    prometheus_binaries,
 )
 from support.scripted import ScriptedServer
 
@@ -104,11 +105,23 @@ def past(*, honor_labels: bool) -> list[History]:
 
 @contextmanager
 def prometheus_with_past(
-    directory: Path, *, honor_labels: bool, arguments: tuple[str, ...] = ()
+    directory: Path,
+    *,
+    honor_labels: bool,
+    arguments: tuple[str, ...] = (),
+    binary: str = "prometheus",
 ) -> Iterator[PrometheusServer]:
     data = backfill(openmetrics(past(honor_labels=honor_labels)), directory)
-    with PrometheusServer(directory, data=data, arguments=arguments) as server:
+    with PrometheusServer(directory, data=data, arguments=arguments, binary=binary) as server:
         yield server
+
+
+BINARIES = prometheus_binaries()
+
+
+@pytest.fixture(scope="module", params=BINARIES.values(), ids=BINARIES.keys())
+def binary(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["exported", "honored"])
@@ -119,10 +132,11 @@ def honor_labels(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="module")
 def server(
     honor_labels: bool,  # noqa: FBT001 - a fixture
+    binary: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[PrometheusServer]:
     directory = tmp_path_factory.mktemp("prometheus")
-    with prometheus_with_past(directory, honor_labels=honor_labels) as running:
+    with prometheus_with_past(directory, honor_labels=honor_labels, binary=binary) as running:
         yield running
 
 

@@ -27,6 +27,8 @@ EXPORTER_NAMESPACE = "gpu-operator"
 EXPORTER_POD = "exporter-x"
 """What a ServiceMonitor's target labels say: the exporter's own namespace and pod."""
 
+PROMETHEUS3 = Path(__file__).with_name("prometheus3.sh")
+
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 
@@ -36,6 +38,13 @@ def require_prometheus() -> None:
     missing = [name for name in ("prometheus", "promtool") if shutil.which(name) is None]
     if missing:
         pytest.skip(f"{' and '.join(missing)} not found: apt-get install prometheus")
+
+
+def prometheus_binaries() -> dict[str, str]:
+    """Return the Prometheus generations to test with: Debian's, and a 3.x where it was built."""
+    where = subprocess.run(["sh", PROMETHEUS3, "--where"], check=True, capture_output=True)
+    built = where.stdout.decode().strip()
+    return {"2.42": "prometheus"} | ({"3.x": built} if Path(built).exists() else {})
 
 
 @dataclass(frozen=True)
@@ -116,6 +125,8 @@ class PrometheusServer:
     scrape_interval: str = "15s"
     arguments: tuple[str, ...] = ()
     """More command-line arguments, for example ``--query.max-samples=1000``."""
+    binary: str = "prometheus"
+    """One of `prometheus_binaries`."""
     url: str = field(default="", init=False)
 
     def __enter__(self) -> Self:
@@ -129,7 +140,7 @@ class PrometheusServer:
         self._log = (self.directory / "prometheus.log").open("w+", encoding="utf-8")
         self._process = subprocess.Popen(
             [
-                "prometheus",
+                self.binary,
                 f"--config.file={configuration}",
                 f"--storage.tsdb.path={self.data or self.directory / 'data'}",
                 f"--web.listen-address=127.0.0.1:{port}",
