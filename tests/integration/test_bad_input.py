@@ -143,7 +143,7 @@ async def test_scale_down_without_the_crd_refuses_to_start_with_the_fix(tmp_path
             *("run", "-r", "scale-down", "--prometheus-url", "http://127.0.0.1:9"),
             *("--kubeconfig", kubeconfig, "--listen-port", "0"),
         )
-    refused(ended, "kubectl apply -f deploy/crds", code=2)
+    refused(ended, "kubectl apply -k deploy/crds", code=2)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ of one per workload and cycle."""
 
 NO_KIND = (
     "the GPUWorkload kind is not installed, so nothing can be remembered; install it with: "
-    "kubectl apply -f deploy/crds"
+    "kubectl apply -k deploy/crds"
 )
 
 

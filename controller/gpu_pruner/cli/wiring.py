@@ -33,7 +33,7 @@ _RETRY_SECONDS = 5.0
 
 NO_CRD = (
     "the GPUWorkload kind is not installed, so a pause could not be remembered; install it with: "
-    "kubectl apply -f deploy/crds (or run with -r dry-run)"
+    "kubectl apply -k deploy/crds (or run with -r dry-run)"
 )
 
 

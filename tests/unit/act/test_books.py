@@ -80,7 +80,7 @@ async def test_a_missing_kind_is_refused_with_the_fix_and_asked_for_once_a_minut
     world.cluster.missing_kinds.add("gpuworkloads")
     first = await world.actor.write_book(a_decision(DEPLOYMENT), FRESH)
     assert first.result is Result.REFUSED
-    assert "kubectl apply -f deploy/crds" in first.detail
+    assert "kubectl apply -k deploy/crds" in first.detail
     world.cluster.missing_kinds.clear()
     assert await world.actor.write_book(a_decision(DEPLOYMENT), FRESH) == first
     world.clock.at += 60

@@ -345,7 +345,7 @@ async def test_without_the_crd_a_person_can_still_pause_and_is_told() -> None:
     world.cluster.missing_kinds.add("gpuworkloads")
     outcome = await world.actor.pause(world.order(by="ada"))
     assert outcome.result is Result.DONE
-    assert "kubectl apply -f deploy/crds" in outcome.detail
+    assert "kubectl apply -k deploy/crds" in outcome.detail
     assert world.replicas == 0
     restored = await world.actor.restore(DEPLOYMENT, by="ada", why="needed")
     assert restored.result is Result.DONE
