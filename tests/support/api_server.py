@@ -6,16 +6,18 @@ which talks to the same server through `gpu_pruner.kube`.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
 import aiohttp
 
-from gpu_pruner.sim.tree import JsonObject, elements, mapping, text
+from gpu_pruner.sim.tree import JsonObject, elements, mapping, number, text
 
 MERGE_PATCH = "application/merge-patch+json"
 _QUIET_SECONDS = 60.0
@@ -37,6 +39,7 @@ class Api:
     def __init__(self, url: str, tls: ssl.SSLContext, *, token: str = "") -> None:
         self._url = url
         self._tls = tls
+        self._calls: set[asyncio.Task[JsonObject]] = set()
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     async def __aenter__(self) -> Self:
@@ -54,6 +57,7 @@ class Api:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await asyncio.gather(*self._calls, return_exceptions=True)
         await self._session.close()
 
     async def get(self, path: str, **query: str) -> JsonObject:
@@ -85,15 +89,16 @@ class Api:
             if answer.status != HTTPStatus.OK:
                 raise ApiError(answer.status, await answer.text())
             line = b""
-            async for chunk in answer.content.iter_any():
-                *lines, line = (line + chunk).split(b"\n")
-                for one in lines:
-                    event: JsonObject = json.loads(one)
-                    found = mapping(event, "object")
-                    if event["type"] == "ERROR":
-                        code = found.get("code")
-                        raise ApiError(code if isinstance(code, int) else 0, text(found, "message"))
-                    yield text(event, "type"), found
+            try:
+                async for chunk in answer.content.iter_any():
+                    *lines, line = (line + chunk).split(b"\n")
+                    for one in lines:
+                        yield _event(one)
+            finally:
+                # A TLS connection that is closed in mid-answer would say goodbye in the background,
+                # perhaps for longer than the loop lives.
+                if answer.connection and answer.connection.transport:
+                    answer.connection.transport.abort()
 
     async def _call(
         self,
@@ -104,15 +109,32 @@ class Api:
         body: JsonObject | None = None,
         content_type: str = "application/json",
     ) -> JsonObject:
-        async with self._session.request(
+        """Make one call. Who is cancelled meanwhile leaves it to end by itself, see `watch`."""
+        request = self._session.request(
             method,
             self._url + path,
             params=query,
             data=json.dumps(body) if body is not None else None,
             headers={"Content-Type": content_type},
-        ) as answer:
-            content = await answer.read()
-            if answer.status >= HTTPStatus.BAD_REQUEST:
-                raise ApiError(answer.status, content[:1000].decode(errors="replace"))
-            result: JsonObject = json.loads(content)
-            return result
+        )
+        call = asyncio.create_task(_answer(request))
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        return await asyncio.shield(call)
+
+
+async def _answer(request: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> JsonObject:
+    async with request as answer:
+        content = await answer.read()
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise ApiError(answer.status, content[:1000].decode(errors="replace"))
+        result: JsonObject = json.loads(content)
+        return result
+
+
+def _event(line: bytes) -> tuple[str, JsonObject]:
+    event: JsonObject = json.loads(line)
+    kind, found = text(event, "type"), mapping(event, "object")
+    if kind == "ERROR":
+        raise ApiError(number(found, "code"), text(found, "message"))
+    return kind, found
