@@ -7,6 +7,7 @@ A device is `idle`, `busy`, or a mapping of what differs from an idle one:
     encoder: 60 from 5m to 10m     some steps do
     engine: absent | nan           never exported | not a number
     energy: moving | frozen        likewise power and temperature
+    energy: moving until -20m      it stands still since
     gap: -25m to -15m              no sample of anything
     slice: "1", uuid: GPU-x        a MIG slice of that board
     labels: exported | native | none
@@ -55,9 +56,10 @@ def reading(text: object, signal: Signal) -> Reading | None:
     """Return what a signal reads at the end of a step; None where it is never exported."""
     if text == "absent":
         return None
-    if text == "moving":
+    if str(text).startswith("moving"):
+        _, last = stretch(str(text).partition(" ")[2] or "from 0")
         if signal is Signal.ENERGY:
-            return lambda at: at / 10
+            return lambda at: min(at, last) / 10
         return lambda at: 40 + at / STEP_SECONDS % 30  # watts and degrees come and go
     if text == "frozen":
         return lambda _: 1234.0

@@ -23,6 +23,13 @@ from gpu_pruner.model.verdict import Reason, Verdict
 _LEAST_SCRAPES = 3
 """The newest sample may always be this many scrape intervals old."""
 
+_LONGEST_STILL_ENERGY = 3
+"""Steps at the end of the period in which energy may stand still: a running counter moves in every
+poll, so this only leaves room for a restart of the exporter."""
+
+_LEAST_STILL = 3
+"""The same for power and temperature, which may rest for as many steps as changes are wanted."""
+
 _WORDS_OF_NOT_A_VALUE = "a value that is not a number or out of range"
 
 Found = tuple[Verdict, Reason, str]
@@ -177,19 +184,30 @@ def _gap(
     if primary.seen_steps < max(1, int(rules.coverage_ratio * period.steps)):
         told = seen(primary.seen_steps, period)
         return Verdict.UNKNOWN, Reason.LOW_COVERAGE, f"{told} by {primary.metric}"
-    return _frozen(signals, period.steps, rules=rules) if rules.liveness_required else None
+    return _frozen(period, signals, yardstick=yardstick) if rules.liveness_required else None
 
 
-def _frozen(signals: tuple[SignalEvidence, ...], steps: int, *, rules: Rules) -> Found | None:
-    """Return how the telemetry fails to show that it is alive, or None where it moves."""
+def _frozen(
+    period: Period, signals: tuple[SignalEvidence, ...], *, yardstick: Yardstick
+) -> Found | None:
+    """Return how the telemetry fails to show that it is alive, or None where it moves.
+
+    It has to move often enough, and until the end: values that froze within the window would
+    otherwise hide the work that began after that.
+    """
     alive = _first(signals, LIVENESS_ORDER)
     if alive is None:
         told = "neither energy, power nor temperature is exported, so a stuck zero would look alike"
         return Verdict.UNKNOWN, Reason.NOT_LIVE, told
-    wanted = max(1, min(rules.liveness_changes, steps // 3))
-    if alive.changes >= wanted:
+    wanted = max(1, min(yardstick.rules.liveness_changes, period.steps // 3))
+    word, moved_at = SIGNALS[alive.signal].word, alive.last_changed_at
+    if alive.changes < wanted or moved_at is None:
+        told = f"{word} changed {alive.changes} times, {wanted} are wanted"
+        return Verdict.UNKNOWN, Reason.NOT_LIVE, told
+    still = _LONGEST_STILL_ENERGY if alive.signal is Signal.ENERGY else max(wanted, _LEAST_STILL)
+    if period.end - moved_at <= still * period.step_seconds:
         return None
-    told = f"{SIGNALS[alive.signal].word} changed {alive.changes} times, {wanted} are wanted"
+    told = f"{word} has not moved since {clock_time(moved_at, now=yardstick.at)}"
     return Verdict.UNKNOWN, Reason.NOT_LIVE, told
 
 

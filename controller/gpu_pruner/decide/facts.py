@@ -147,6 +147,7 @@ def signal_evidence(facts: SignalFacts, period: Period, *, window: Window) -> Si
     seen = (around | around >> 1) & ((1 << period.steps) - 1)
     width, newest = period.step_seconds, period.first - 1 + around.bit_length()
     last_active = (period.first + active.bit_length()) * width if active else None
+    last_changed = (period.first + changes.bit_length()) * width if changes else None
     return SignalEvidence(
         signal=facts.signal,
         metric=facts.metric,
@@ -157,4 +158,5 @@ def signal_evidence(facts: SignalFacts, period: Period, *, window: Window) -> Si
         changes=changes.bit_count(),
         newest_at=newest * width,
         loud_steps=loud.bit_count(),
+        last_changed_at=last_changed,
     )

@@ -185,6 +185,8 @@ class SignalEvidence:
     """Highest value in the signal's unit; None where only facts were kept (the screen)."""
     peak_at: Timestamp | None = None
     """End of the step of that peak."""
+    last_changed_at: Timestamp | None = None
+    """End of the newest step that counts as a change; None where none does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ ENGINE = SignalEvidence(
 )
 UTIL = replace(ENGINE, signal=Signal.UTIL, metric="DCGM_FI_DEV_GPU_UTIL")
 ENERGY = replace(ENGINE, signal=Signal.ENERGY, metric="energy", changes=34)
+ENERGY = replace(ENERGY, last_changed_at=PERIOD.end)
 
 
 def judged(
@@ -73,13 +74,29 @@ def test_ten_changes_show_that_telemetry_lives(changes: int, reason: Reason) -> 
     assert judged(ENGINE, replace(ENERGY, changes=changes)).reason is reason
 
 
+@pytest.mark.parametrize(
+    ("signal", "minutes", "reason"),
+    [
+        (Signal.ENERGY, 3, Reason.IDLE),
+        (Signal.ENERGY, 4, Reason.NOT_LIVE),
+        (Signal.POWER, 10, Reason.IDLE),
+        (Signal.POWER, 11, Reason.NOT_LIVE),
+    ],
+)
+def test_what_stood_still_at_the_end_does_not_live(
+    signal: Signal, minutes: int, reason: Reason
+) -> None:
+    still = replace(ENERGY, signal=signal, last_changed_at=PERIOD.end - 60 * minutes)
+    assert judged(ENGINE, still).reason is reason
+
+
 @pytest.mark.parametrize(("changes", "reason"), [(4, Reason.IDLE), (3, Reason.NOT_LIVE)])
 def test_a_window_of_few_steps_asks_for_a_third_of_them(changes: int, reason: Reason) -> None:
     short = Period(first=1023, last=1034, step_seconds=180)
     seen = {"seen_steps": 12, "newest_at": short.end}
     found = judged(
         replace(ENGINE, **seen),
-        replace(ENERGY, **seen, changes=changes),
+        replace(ENERGY, **seen, changes=changes, last_changed_at=short.end),
         at=short.end,
         period=short,
     )
