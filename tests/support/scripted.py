@@ -54,6 +54,8 @@ class ScriptedServer:
     """Token that is asked for; empty: none."""
     warning: str = ""
     """Put into JSON answers that are passed on."""
+    forwarded: tuple[str, ...] = ()
+    """Headers of answers that are passed on too."""
     tls: ssl.SSLContext | None = None
     """With the server's certificate; None: plain HTTP."""
     seen: list[Seen] = field(default_factory=list, init=False)
@@ -149,6 +151,7 @@ class ScriptedServer:
             content = answer.read()
         finally:
             connection.close()
-        if self.warning:
+        if self.warning and b'"result"' in content:
             content = json.dumps({**json.loads(content), "warnings": [self.warning]}).encode()
-        return Answer(content, answer.status)
+        kept = {name: text for name in self.forwarded if (text := answer.getheader(name))}
+        return Answer(content, answer.status, kept)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.signals import DeviceId, Period, Track
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
-from gpu_pruner.observe import notes, promql
+from gpu_pruner.observe import backends, notes, promql
 from gpu_pruner.observe import prometheus_probe as probing
 from gpu_pruner.observe.labels import Identities
 from gpu_pruner.observe.profiles import Field, fields_of
@@ -39,15 +39,6 @@ from gpu_pruner.settings.schema import PrometheusSettings
 
 SHORTEST_SCREEN: Seconds = 3 * MINUTE
 """A screen covers at least this, or three scrapes, so that late samples are seen after all."""
-
-BACKEND_PARAMETERS = {
-    "dedup": "true",
-    "partial_response": "false",
-    "max_source_resolution": "0s",
-    "nocache": "1",
-    "deny_partial_response": "1",
-}
-"""Complete, raw answers from Thanos (first three) and VictoriaMetrics; Prometheus ignores them."""
 
 _SERVER_SHARE = 0.9
 """Share of our time limit that the server gets, so that it is the one that says why it gave up."""
@@ -81,7 +72,8 @@ class PrometheusSource:
             self._transport.url, session=self._transport, method="POST", retry=RETRY
         )
         server_timeout = settings.timeout_seconds * _SERVER_SHARE
-        self._parameters = {**BACKEND_PARAMETERS, "timeout": f"{server_timeout:g}"}
+        self._timeout = {"timeout": f"{server_timeout:g}"}
+        self._parameters: Mapping[str, str] = self._timeout
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
         self._fields = fields_of(settings.profiles)
         self._scope = _scope(settings)
@@ -195,7 +187,7 @@ class PrometheusSource:
             start_time=datetime.fromtimestamp(period.start + step, UTC),
             end_time=datetime.fromtimestamp(period.end, UTC),
             step=f"{step:g}",
-            params=self._parameters,
+            params=dict(self._parameters),
         )
         return answer
 
@@ -234,11 +226,14 @@ class PrometheusSource:
             PrometheusError: it has nothing for us.
         """
         profiles, label = self._settings.profiles, self._settings.cluster_label
+        if backends.is_tenancy(self._transport.url):
+            raise PrometheusError(f"{self._transport.server} {backends.TENANCY}")
         try:
             rows = self._instant(probing.names_query(profiles, self._scope), now)
             names = probing.read_names(rows, self._fields, profiles)
         except QueryTooLarge:
             names = Names(known=self._fields, unknown={})
+        self._parameters = {**self._timeout, **backends.parameters(self._transport.backend())}
         if not names.known:
             raise PrometheusError(self._nothing(now))
         query = probing.probe_query(names.known, self._scope, cluster_label=label)

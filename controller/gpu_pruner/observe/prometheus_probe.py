@@ -168,6 +168,7 @@ def probe_query(fields: tuple[Field, ...], scope: Scope, *, cluster_label: str) 
     primary = [one for one in fields if one.use is Use.PRIMARY]
     if primary:
         rows |= _primary_rows(primary, scope, device=device, cluster_label=cluster_label)
+        rows |= _weaker_rows(primary, scope, device=device)
     return " or ".join(
         f'label_replace({query}, "{_MODE}", "{mode}", "", "")' for mode, query in rows.items()
     )
@@ -194,6 +195,21 @@ def _primary_rows(
         "nameless": f"count({nameless})",
         "clusters": f"count(count by ({cluster_label}) ({everything}))",
     }
+    doubted = [
+        f"{one} % 1 != 0" if field.whole else f"{one} > {field.ambiguous_above:g}"
+        for field in primary
+        if not field.single_scale
+        for one in _selectors(field, scope)
+    ]
+    if doubted:
+        together = " or ".join(f"({one})" for one in doubted)
+        rows["rescaled"] = f"count(count by ({device}) ({together}))"
+    return rows
+
+
+def _weaker_rows(primary: list[Field], scope: Scope, *, device: str) -> dict[str, str]:
+    """Count, for each primary signal, the devices that have nothing better."""
+    rows: dict[str, str] = {}
     for place, signal in enumerate(PRIMARY_ORDER):
         own = [one for one in primary if one.signal is signal]
         better = [one for one in primary if one.signal in PRIMARY_ORDER[:place]]
@@ -204,15 +220,6 @@ def _primary_rows(
             )
         elif own:
             rows[f"weaker_{signal}"] = f"count(count by ({device}) ({_named(own, scope)}))"
-    doubted = [
-        f"{one} % 1 != 0" if field.whole else f"{one} > {field.ambiguous_above:g}"
-        for field in primary
-        if not field.single_scale
-        for one in _selectors(field, scope)
-    ]
-    if doubted:
-        together = " or ".join(f"({one})" for one in doubted)
-        rows["rescaled"] = f"count(count by ({device}) ({together}))"
     return rows
 
 

@@ -6,12 +6,14 @@ here, because nothing may be concluded from it. Called by `prometheus_transport`
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 import msgspec
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
 from gpu_pruner.model.foreign import quoted
+from gpu_pruner.observe.backends import TENANCY
 
 INFO_PREFIX = "PromQL info:"
 """How Prometheus 2.5x marks a note that is no warning; from 3.0 on these come as ``infos``."""
@@ -61,6 +63,9 @@ _TOO_LARGE = (
     "-search.max",  # VictoriaMetrics: its limits are named in the message
     "err-mimir-max",  # Mimir: per-query limits
 )
+
+_WANTS_NAMESPACE = re.compile(rb'namespace\\?" (query )?parameter')
+"""A proxy that shows one namespace at a time, and was not told which."""
 
 _ADVICE = {
     HTTPStatus.UNAUTHORIZED: "asks for credentials; set prometheus.token_file or prometheus.token",
@@ -128,6 +133,8 @@ def refusal(status: int, body: bytes | bytearray, *, server: str) -> PrometheusE
         return QueryTooLarge(f"{server} finds the query too large (HTTP {status}, {told})")
     if reason.error_type == "timeout":
         return QueryTooLarge(f"{server} gave up on the query (HTTP {status}, {told})")
+    if status == HTTPStatus.BAD_REQUEST and _WANTS_NAMESPACE.search(body[:4096]):
+        return PrometheusError(f"{server} {TENANCY} (HTTP {status})")
     if status in _ADVICE:
         return PrometheusError(
             f"{server} {_ADVICE[HTTPStatus(status)]} (HTTP {status}{', ' if told else ''}{told})"

@@ -23,6 +23,7 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.foreign import quoted, skew
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.observe import prometheus_replies as replies
+from gpu_pruner.observe.backends import Backend, recognise
 from gpu_pruner.observe.prometheus_auth import auth_for
 from gpu_pruner.settings.schema import PrometheusSettings
 
@@ -122,12 +123,34 @@ class Transport:
             IncompleteData: the answer is partial or carries a warning.
             PrometheusError: no usable answer.
         """
+        response, body = self._exchange(method, url, options.get("params"))
+        if response.status_code in _MANY_REDIRECTS:
+            raise PrometheusError(f"{self.server} {_redirected(response)}")
+        if response.status_code != requests.codes.ok:
+            raise replies.refusal(response.status_code, body, server=self.server)
+        reply = replies.read(body, server=self.server)
+        self._notes.update(dict.fromkeys(quoted(note) for note in reply.infos))
+        return Answer(reply)
+
+    def backend(self) -> Backend:
+        """Ask which server this is; one that does not tell is unknown.
+
+        Raises:
+            PrometheusError: it does not answer at all.
+        """
+        response, body = self._exchange("GET", f"{self.url}/api/v1/status/buildinfo", None)
+        return recognise(body, response.headers)
+
+    def _exchange(
+        self, method: str, url: str, form: Mapping[str, str | int | float] | None
+    ) -> tuple[requests.Response, bytearray]:
+        """Send one request and read its whole answer, whatever the status."""
         sent = self._clock.now()
         try:
             with self._session.request(
                 method,
                 url,
-                data=options.get("params"),
+                data=form,
                 timeout=(min(CONNECT_SECONDS, self._timeout), self._timeout),
                 verify=self.verify,
                 allow_redirects=False,
@@ -142,13 +165,7 @@ class Transport:
         found = skew(date, sent=sent, received=self._clock.now())
         if found is not None:
             self.clock_skew_seconds = found
-        if response.status_code in _MANY_REDIRECTS:
-            raise PrometheusError(f"{self.server} {_redirected(response)}")
-        if response.status_code != requests.codes.ok:
-            raise replies.refusal(response.status_code, body, server=self.server)
-        reply = replies.read(body, server=self.server)
-        self._notes.update(dict.fromkeys(quoted(note) for note in reply.infos))
-        return Answer(reply)
+        return response, body
 
     def _body(self, response: requests.Response) -> bytearray:
         """Read the body, within the limits of size and time."""

@@ -81,6 +81,11 @@ def error(kind: str, text: str) -> bytes:
         (504, b"", "proxy that gave up"),
         (500, b"boom", "HTTP 500: boom"),
         (418, b"", "HTTP 418; check prometheus.url"),
+        (
+            400,
+            error("prom-label-proxy", 'The "namespace" query parameter must be provided.'),
+            "tenancy port.*9091",
+        ),
         (400, error("bad_data", "parse error"), "HTTP 400: bad_data: parse error"),
         (422, error("execution", "many-to-many"), "HTTP 422: execution: many-to-many"),
         (503, error("unavailable", "starting"), r"is unavailable.*unavailable: starting"),

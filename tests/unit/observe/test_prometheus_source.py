@@ -21,6 +21,7 @@ from gpu_pruner.settings.schema import PrometheusSettings
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 QUERY, RANGE = "/api/v1/query", "/api/v1/query_range"
+BUILD = "/api/v1/status/buildinfo"
 WINDOW = Period.ending(NOON, length=2100.0, step_seconds=60.0)
 DATE = {"Date": formatdate(NOON, usegmt=True)}
 
@@ -87,7 +88,36 @@ async def test_queries_are_forms_with_whole_steps(server: ScriptedServer) -> Non
     assert asked.form["start"] == str(int(NOON) - 120)
     assert asked.form["end"] == str(int(NOON))
     assert asked.form["step"] == "60"
-    assert asked.form["partial_response"] == "false"
+    assert set(asked.form) == {"query", "start", "end", "step", "timeout"}
+
+
+@pytest.mark.parametrize(
+    ("build", "header", "sent"),
+    [
+        ({"version": "0.41.0"}, {}, {"dedup": "true", "partial_response": "false",
+                                     "max_source_resolution": "0s"}),
+        ({}, {"X-Server-Hostname": "vm"}, {"nocache": "1", "deny_partial_response": "1"}),
+        ({"application": "Grafana Mimir", "version": "3.0.0"}, {}, {}),
+        ({"version": "3.16.0"}, {}, {}),
+        ("<html>", {}, {}),
+    ],
+)  # fmt: skip
+async def test_each_server_is_sent_what_it_knows_and_nothing_else(
+    server: ScriptedServer, build: object, header: dict[str, str], sent: dict[str, str]
+) -> None:
+    body = build if isinstance(build, str) else json.dumps({"status": "success", "data": build})
+    server.answers = {**one_device(), BUILD: Answer(body, headers={**DATE, **header})}
+    async with source_of(server.url) as source:
+        await source.screen(now=NOON, back_to=NOON)
+    asked = server.seen[-1].form
+    own = {"query", "start", "end", "step", "timeout"}
+    assert {name: text for name, text in asked.items() if name not in own} == sent
+
+
+async def test_the_tenancy_port_is_refused_with_the_reason() -> None:
+    said = await failure("https://thanos-querier.openshift-monitoring.svc:9092")
+    assert "the label namespace; with honorLabels false that is the exporter's" in said
+    assert "Use port 9091" in said
 
 
 async def test_verify_asks_in_batches(server: ScriptedServer) -> None:
@@ -103,8 +133,8 @@ async def test_the_probe_is_asked_again_only_after_ten_minutes(server: ScriptedS
         source._interval = 30.0
         for minute in (0, 1, 9, 10, 11):
             await source.screen(now=NOON + minute * 60, back_to=NOON)
-    probes = [one for one in server.seen if one.form["query"].startswith("count by (__name__)")]
-    assert len(probes) == 2
+    asked = [one.form.get("query", "") for one in server.seen]
+    assert sum(query.startswith("count by (__name__)") for query in asked) == 2
 
 
 async def test_a_small_change_of_the_interval_does_not_renumber_steps() -> None:
