@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import process_time
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ from support.world import World
 from bench.figures import Figure, middle
 from gpu_pruner.decide.plan import plan
 from gpu_pruner.model.cluster import ClusterView
+from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import Period
 from gpu_pruner.model.snapshot import Snapshot
 from gpu_pruner.resolve.assemble import Reading, assemble
@@ -51,8 +53,8 @@ def measure() -> list[Figure]:
     small, large = few.snapshot(), many.snapshot()
     times: dict[str, list[float]] = {"few": [], "many": [], "resolve": []}
     for _ in range(REPEATS):
-        times["few"].append(cpu_seconds(lambda: plan(small, few.story.rules)))
-        times["many"].append(cpu_seconds(lambda: plan(large, many.story.rules)))
+        times["few"].append(cpu_seconds(lambda: plan(small, few.rules)))
+        times["many"].append(cpu_seconds(lambda: plan(large, many.rules)))
         times["resolve"].append(cpu_seconds(many.snapshot))
     few_seconds, many_seconds = middle(times["few"]), middle(times["many"])
     return [
@@ -80,13 +82,13 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return process_time() - begin
 
 
+@dataclass(frozen=True, slots=True)
 class _Told:
     """A world of so many workloads, as the stages before `decide` hand it over."""
 
-    def __init__(self, story: Story, view: ClusterView, reading: Reading) -> None:
-        self.story = story
-        self._view = view
-        self._reading = reading
+    view: ClusterView
+    reading: Reading
+    rules: Rules
 
     @classmethod
     def of(cls, count: int) -> _Told:
@@ -100,11 +102,11 @@ class _Told:
             scrape_interval_seconds=story.scrape_seconds,
             evidence=story.table.evidence(period),
         )
-        return cls(story, story.world.view(), reading)
+        return cls(story.world.view(), reading, story.rules)
 
     def snapshot(self) -> Snapshot:
         """Put the snapshot together."""
-        return assemble(self._view, self._reading, now=START, rules=self.story.rules)
+        return assemble(self.view, self.reading, now=START, rules=self.rules)
 
 
 def _spec(number: int) -> dict[str, object]:

@@ -140,6 +140,7 @@ class _Server(ThreadingHTTPServer):
 def _serving(answer: _Answering) -> _Server:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body leave together, so that no answer waits for an ACK
 
         def do_GET(self) -> None:
             self._respond()
