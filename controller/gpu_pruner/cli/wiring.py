@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import structlog
 
 from gpu_pruner.act.actor import Actor
+from gpu_pruner.act.books import NO_KIND
 from gpu_pruner.errors import ClusterError, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.loop.books import Books, ClusterBooks, MemoryBooks
@@ -30,11 +31,6 @@ from gpu_pruner.settings.schema import Settings
 _log = structlog.get_logger(__name__)
 _RETRY_SECONDS = 5.0
 """Real seconds between two attempts to reach an API server that does not answer at start."""
-
-NO_CRD = (
-    "the GPUWorkload kind is not installed, so a pause could not be remembered; install it with: "
-    "kubectl apply -k deploy/crds (or run with -r dry-run)"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +86,7 @@ async def connected(
         await _start_watching(watch, board, patient=patient)
         books_available = watch.view().books_available
         if settings.mode is Mode.SCALE_DOWN and not books_available:
-            raise ConfigurationError(NO_CRD)
+            raise ConfigurationError(f"{NO_KIND} (or run with -r dry-run)")
         await source.start()
         yield _assembled(
             settings,
