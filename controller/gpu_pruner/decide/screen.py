@@ -58,6 +58,10 @@ class ScreenTable:
         """Begin with nothing known."""
         self.newest_step: int | None = None
         """Newest step that a screen covered; None before the first one."""
+        self.hole_from: int | None = None
+        """First step of the longest hole that the newest slice began too late to look into: a
+        device came back in it. What it sent meanwhile may have arrived late; None: no such hole.
+        """
         self._records: dict[DeviceId, _Record] = {}
         self._step_seconds: Seconds = 0.0
         self._threshold = 0.0
@@ -88,12 +92,12 @@ class ScreenTable:
             self._base, self.newest_step = first, None
         if first < self._base:
             self._rebase(first)
-        self._slice += 1
+        self._slice, self.hole_from = self._slice + 1, None
         if self.newest_step is None or period.last > self.newest_step:
             self.newest_step = period.last
         for track in screen.tracks:
             if track.steps:
-                self._absorb(track, active_from(track.signal, rules))
+                self._absorb(track, active_from(track.signal, rules), begin=period.first)
         if self.newest_step - self._base > 2 * kept:
             self._forget(self.newest_step - kept)
 
@@ -147,7 +151,7 @@ class ScreenTable:
             memo[key] = signal_evidence(facts, period, window=window)
         return memo[key]
 
-    def _absorb(self, track: Track, threshold: float) -> None:
+    def _absorb(self, track: Track, threshold: float, *, begin: int) -> None:
         record = self._records.get(track.device)
         if record is None:
             record = self._records[track.device] = _Record()
@@ -155,6 +159,10 @@ class ScreenTable:
         facts = record.signals.get(track.signal)
         if facts is None:
             facts = record.signals[track.signal] = SignalFacts(track.signal, track.metric)
+        elif track.signal in PRIMARY_ORDER:
+            unseen = self._base + facts.present.bit_length()
+            if unseen + 1 < begin and (self.hole_from is None or unseen < self.hole_from):
+                self.hole_from = unseen
         facts.metric = min(facts.metric, track.metric)
         facts.absorb(track.steps, base=self._base, active_from=threshold)
         rule = SIGNALS[track.signal]

@@ -42,6 +42,7 @@ class Observer:
         self._cluster = cluster
         self._rules = rules
         self._scrape_interval: Seconds = MINUTE / 2
+        self._step_seconds: Seconds = MINUTE
         self._seen_until: Timestamp | None = None
         self._table = ScreenTable()
 
@@ -55,6 +56,7 @@ class Observer:
             failure = str(error)
         else:
             self._scrape_interval = screen.scrape_interval_seconds
+            self._step_seconds = screen.period.step_seconds
             self._seen_until = screen.period.end
             self._table.absorb(screen, self._rules)
         return Observation(at=now, view=self._cluster.view(), screen=screen, failure=failure)
@@ -72,7 +74,7 @@ class Observer:
         period = Period.ending(
             now if self._seen_until is None else self._seen_until,
             length=self._rules.window_seconds,
-            step_seconds=max(MINUTE, self._scrape_interval),
+            step_seconds=self._step_seconds,
         )
         return Reading(
             period=period,
@@ -82,9 +84,15 @@ class Observer:
         )
 
     def _back_to(self, now: Timestamp) -> Timestamp:
-        """Return where the slice must begin: the last success and two scrapes, or the window."""
+        """Return where the slice must begin: the last success and two scrapes, or the window.
+
+        A hole of a device that came back is looked into once, because its samples may be late.
+        """
         latest = now - max(SHORTEST_SLICE, 3 * self._scrape_interval)
         cold_start = now - 2 * self._rules.window_seconds - SHORTEST_SLICE
         if self._seen_until is None:
             return cold_start
-        return max(cold_start, min(latest, self._seen_until - 2 * self._scrape_interval))
+        begin = min(latest, self._seen_until - 2 * self._scrape_interval)
+        if self._table.hole_from is not None:
+            begin = min(begin, self._table.hole_from * self._step_seconds)
+        return max(cold_start, begin)

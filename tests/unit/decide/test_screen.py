@@ -64,6 +64,29 @@ def test_a_late_sample_is_added() -> None:
     assert seen(table, 100, 104) == 5
 
 
+def test_a_device_that_comes_back_after_a_hole_says_where_the_hole_began() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 104), RULES)
+    assert table.hole_from is None
+    table.absorb(screen(107, 109), RULES)
+    assert table.hole_from == 105
+
+
+def test_a_hole_that_was_looked_into_is_none_any_more() -> None:
+    table = ScreenTable()
+    for first, last in ((100, 104), (107, 109)):
+        table.absorb(screen(first, last), RULES)
+    table.absorb(replace(screen(107, 110), period=Period(105, 110, 60.0)), RULES)
+    assert table.hole_from is None
+
+
+def test_one_missing_step_is_no_hole() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 104), RULES)
+    table.absorb(screen(106, 108), RULES)
+    assert table.hole_from is None
+
+
 def test_a_back_fill_is_added_before_what_is_known() -> None:
     table = ScreenTable()
     table.absorb(screen(200, 202), RULES)
