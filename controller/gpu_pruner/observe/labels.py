@@ -66,7 +66,8 @@ class Identity:
     """The device of a series, and everything else that its labels say.
 
     Compared as an object, because tens of thousands are looked up per answer: `Identities` makes
-    one per label set. Two that say the same give two tracks, which is harmless.
+    one for all label sets that say the same, so that a series that only changed a label which means
+    nothing here (``Hostname`` became ``hostname``) stays one track, and its movement one movement.
     """
 
     device: DeviceId
@@ -96,6 +97,7 @@ class Identities(Generic[Key]):
         self._job = job
         self._node_label = node_label
         self._known: dict[Key, Identity | None] = {}
+        self._same: dict[tuple[DeviceId, SeriesLabels], Identity] = {}
 
     def of(self, key: Key) -> Identity | None:
         """Return the identity of a label set, or None where it names no device."""
@@ -104,7 +106,10 @@ class Identities(Generic[Key]):
         except KeyError:
             if len(self._known) >= MOST_IDENTITIES:
                 self._known.clear()
+                self._same.clear()
             identity = identify(self._read(key), job=self._job, node_label=self._node_label)
+            if identity is not None:
+                identity = self._same.setdefault((identity.device, identity.labels), identity)
             self._known[key] = identity
             return identity
 

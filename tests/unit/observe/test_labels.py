@@ -65,3 +65,9 @@ def test_labels_are_read_once_per_series() -> None:
     assert reads == ["GPU-a", "GPU-b"]
     assert other is not None
     assert other.labels.job == "10.0.0.1:9400"
+
+
+def test_label_sets_that_say_the_same_are_one_identity() -> None:
+    identities = Identities(lambda key: {"UUID": "GPU-a", key: "node-a"})
+    assert identities.of("Hostname") is identities.of("hostname")
+    assert identities.of("vgpu") is not identities.of("hostname")
