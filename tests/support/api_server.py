@@ -23,6 +23,7 @@ MERGE_PATCH = "application/merge-patch+json"
 _QUIET_SECONDS = 60.0
 """How long the server may say nothing, longer than its watches are asked to last."""
 _WATCH_SECONDS = 40
+_CONNECTIONS = 50
 
 
 class ApiError(Exception):
@@ -43,9 +44,9 @@ class Api:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     async def __aenter__(self) -> Self:
-        limits = aiohttp.ClientTimeout(total=None, connect=10, sock_read=_QUIET_SECONDS)
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_QUIET_SECONDS)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._tls, limit=0),
+            connector=aiohttp.TCPConnector(ssl=self._tls, limit=_CONNECTIONS),
             headers=self._headers,
             timeout=limits,
         )

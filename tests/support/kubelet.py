@@ -36,7 +36,7 @@ T = TypeVar("T")
 _NOTHING_TO_DO = {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}
 """The pod is gone, or another has its name."""
 _AGAIN_SECONDS = 0.2
-_THREAD_SECONDS = 30.0
+_THREAD_SECONDS = 60.0
 _AT_ONCE: JsonObject = {"gracePeriodSeconds": 0}
 _OWNERS = {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 """Kinds that may themselves have an owner which the world describes."""
@@ -160,10 +160,10 @@ class FakeKubelet:
 
     async def _remove_everything(self) -> None:
         """Remove the nodes, then their pods: what the controllers make anew stays Pending."""
-        for node in self.world.nodes:
-            await self._quietly(self.api.delete(f"/api/v1/nodes/{node.name}"))
-        for pod in self._pods.values():
-            await self._quietly(self.api.delete(_path(pod), _AT_ONCE))
+        nodes = [f"/api/v1/nodes/{one.name}" for one in self.world.nodes]
+        await asyncio.gather(*(self._quietly(self.api.delete(one)) for one in nodes))
+        pods = [_path(one) for one in self._pods.values()]
+        await asyncio.gather(*(self._quietly(self.api.delete(one, _AT_ONCE)) for one in pods))
 
     async def _follow(self) -> None:
         try:

@@ -36,18 +36,13 @@ ADMIN = "lab-admin"
 OWN_NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 """What the API server makes by itself."""
 
-_WORKLOADS = (
-    "cronjobs",
-    "jobs",
-    "deployments",
-    "statefulsets",
-    "daemonsets",
-    "replicasets",
-    "pods",
-)
+_OWNERS = "cronjobs,jobs,deployments,statefulsets,daemonsets"
+_OWNED = "replicasets,pods"
+"""What is left to delete when the owners are gone; before, kubectl would delete them one by one."""
 _ACTIVE_NAMESPACES = 'jsonpath={.items[?(@.status.phase=="Active")].metadata.name}'
 _CUSTOM_KINDS = 'jsonpath={.items[?(@.spec.scope=="Namespaced")].metadata.name}'
 _START_SECONDS = 90.0
+_KUBECTL_SECONDS = 180.0
 _STOP_SECONDS = 10.0
 _BUILD = Path(__file__).parents[1] / "lab" / "build.sh"
 
@@ -203,10 +198,11 @@ class Lab:
         custom = ",".join(self.kubectl("get", "crds", "-o", _CUSTOM_KINDS).split())
         made = sorted(set(listed.split()) - OWN_NAMESPACES - set(keep))
         for name in made:
-            how = ("--all", "-n", name, "--timeout=60s")
+            how = ("--all", "-n", name, "--timeout=120s")
             if custom:  # not in the foreground: the garbage collector learns of a kind in 30 s
                 self.kubectl("delete", custom, *how)
-            self.kubectl("delete", ",".join(_WORKLOADS), "--cascade=foreground", *how)
+            self.kubectl("delete", _OWNERS, "--cascade=foreground", *how)
+            self.kubectl("delete", _OWNED, "--cascade=foreground", *how)
         if made:
             self.kubectl("delete", "namespaces", "--wait=false", *made)
         self.audit.mark()
@@ -224,7 +220,7 @@ class Lab:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=_KUBECTL_SECONDS,
             env=os.environ | mine,
         )
 
