@@ -82,13 +82,13 @@ $(RUN):
 	@$(find_python); \
 	wanted=$$("$$python" -c 'import sys; print(*sys.version_info[:2])'); \
 	if [ "$$(.venv/bin/python -c 'import sys; print(*sys.version_info[:2])' 2>/dev/null)" != "$$wanted" ]; then \
-	    echo "Making .venv with $$("$$python" --version)"; "$$python" -m venv --clear .venv; \
+	    echo "Making .venv with $$("$$python" --version)" >&2; "$$python" -m venv --clear .venv; \
 	fi
-	@echo 'Installing gpu-pruner into .venv'
-	@$(PIP) install -q -c constraints.txt -e '.[controller]'
+	@echo 'Installing gpu-pruner into .venv' >&2
+	@$(PIP) install -q -c constraints.txt -e '.[controller]' >&2
 	@rm -f .venv/.run-* && touch $@
 
 $(DEV): $(RUN)
-	@echo 'Installing the development tools into .venv'
-	@$(PIP) install -q -c constraints.txt -e '.[controller,test,lint,docs]'
+	@echo 'Installing the development tools into .venv' >&2
+	@$(PIP) install -q -c constraints.txt -e '.[controller,test,lint,docs]' >&2
 	@rm -f .venv/.dev-* && touch $@
