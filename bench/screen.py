@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import process_time
 
+from msgspec import structs
 from support.manual_clock import ManualClock
 from support.prometheus import PrometheusServer
 from typing_extensions import override
@@ -24,7 +25,7 @@ from typing_extensions import override
 from bench.figures import Figure, middle
 from bench.fleet import END, Fleet, uuid
 from bench.relay import Relay, replaying
-from bench.samples import NoCluster
+from bench.samples import CANDIDATES, NoCluster, verifying, whole_window
 from gpu_pruner.decide.signals import LIVENESS_ORDER
 from gpu_pruner.loop.observation import Observer
 from gpu_pruner.model.rules import Rules
@@ -55,13 +56,28 @@ def measure() -> list[Figure]:
             relay = Relay(server.url, counting=False)
             with relay.serving() as url:
                 asyncio.run(_Cycles(url).run(CYCLES))
+                against_all = asyncio.run(_verify_against_all(relay, url, fleet))
     with replaying(relay.recorded) as url:
         del relay.recorded
         gc.collect()
         cycles = _Cycles(url)
         asyncio.run(cycles.run(CYCLES))
         weight = asyncio.run(_memory(url))
-    return [*cycles.figures(), weight]
+    return [*cycles.figures(), weight, against_all]
+
+
+async def _verify_against_all(relay: Relay, url: str, fleet: Fleet) -> Figure:
+    """Compare the verify of a few candidates with one question about the whole window of all."""
+    whole = await whole_window(relay, url, joined=True, window=HISTORY)
+    few = await verifying(relay, url, fleet, window=HISTORY)
+    return Figure(
+        what=f"time, verify of {CANDIDATES} GPUs against the whole window of all {GPUS:,}",
+        measured=few.seconds / whole.seconds,
+        unit="x",
+        at_most=1 / 20,
+        note=f"{few.seconds * 1000:.0f} ms against {whole.seconds * 1000:.0f} ms, client's part "
+        f"included; a window of {HISTORY / MINUTE:.0f} minutes, all the history that there is",
+    )
 
 
 @dataclass(slots=True)
@@ -191,7 +207,7 @@ def _aged(track: Track, first: int) -> Track:
     known, value = track.steps[0]
     pace = 1.0 if track.signal in LIVENESS_ORDER else 0.0
     before = tuple((step, value - pace * (known - step)) for step in range(first, known))
-    return replace(track, steps=before + track.steps)
+    return structs.replace(track, steps=before + track.steps)
 
 
 async def _memory(url: str) -> Figure:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from gpu_pruner.model.units import Seconds, Timestamp
 
 
@@ -108,9 +110,11 @@ class SeriesLabels:
     """Prometheus ``job``, or the scrape address of a directly scraped exporter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One series of one signal of one device, one value per step in which it had a sample."""
+class Track(msgspec.Struct, frozen=True, gc=False):
+    """One series of one signal of one device, one value per step in which it had a sample.
+
+    A Struct, because a screen of a large cluster makes a hundred thousand of them each minute.
+    """
 
     device: DeviceId
     signal: Signal

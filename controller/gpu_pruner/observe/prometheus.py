@@ -31,10 +31,10 @@ from gpu_pruner.observe import prometheus_probe as probing
 from gpu_pruner.observe.labels import Identities
 from gpu_pruner.observe.profiles import Field, fields_of
 from gpu_pruner.observe.prometheus_probe import Names, Probe
-from gpu_pruner.observe.prometheus_replies import QueryTooLarge, Series
+from gpu_pruner.observe.prometheus_replies import QueryTooLarge, Series, points
 from gpu_pruner.observe.prometheus_transport import RETRY, Transport
 from gpu_pruner.observe.promql import Scope, Slice
-from gpu_pruner.observe.tracks import TrackTable
+from gpu_pruner.observe.tracks import Steps, TrackTable
 from gpu_pruner.settings.schema import PrometheusSettings
 
 SHORTEST_SCREEN: Seconds = 3 * MINUTE
@@ -173,11 +173,12 @@ class PrometheusSource:
             for one in smaller:
                 self._ask(query, field, one, table)
             return
-        for series in answer:
-            identity = self._identities.of(bytes(series.metric))
-            if identity is not None:
-                points = ((round(at / step) - 1, float(value)) for at, value in series.values)
-                table.record(field, identity, points)
+        named = (
+            (identity, bytes(one.values))
+            for one in answer
+            if (identity := self._identities.of(bytes(one.metric))) is not None
+        )
+        table.take(field, named, read=lambda values: _steps(values, step))
 
     def _range(self, query: str, period: Period) -> list[Series]:
         self._check_time()
@@ -281,3 +282,8 @@ class PrometheusSource:
 def _scope(settings: PrometheusSettings) -> Scope:
     limit = f'{settings.cluster_label}="{promql.quoted(settings.cluster)}"'
     return Scope(matcher=limit if settings.cluster else "", node_label=settings.node_label)
+
+
+def _steps(values: bytes, step: int) -> Steps:
+    """Return the points of a range, numbered by the step that each is the end of."""
+    return tuple([(round(at / step) - 1, value) for at, value in points(values)])

@@ -26,7 +26,7 @@ from gpu_pruner.observe.profiles import (
     Use,
     unknown_names,
 )
-from gpu_pruner.observe.prometheus_replies import Series
+from gpu_pruner.observe.prometheus_replies import Series, points
 from gpu_pruner.observe.promql import Scope, literal
 from gpu_pruner.settings.schema import ProfileName
 
@@ -275,7 +275,9 @@ def scrape_interval(series: Iterable[Series]) -> Seconds | None:
     Returns:
         Whole seconds, at least 1; None where no series has two samples.
     """
-    gaps = [later[0] - earlier[0] for one in series for earlier, later in pairwise(one.values)]
+    gaps = [
+        later[0] - earlier[0] for one in series for earlier, later in pairwise(points(one.values))
+    ]
     return max(1.0, float(round(median(gaps)))) if gaps else None
 
 

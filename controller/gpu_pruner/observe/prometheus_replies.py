@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
+from typing import TypeAlias
 
 import msgspec
 
@@ -24,8 +25,9 @@ class Series(msgspec.Struct, gc=False, frozen=True):
 
     metric: msgspec.Raw = msgspec.Raw(b"{}")
     """Labels as JSON, decoded only for label sets not seen before."""
-    values: tuple[tuple[float, str], ...] = ()
-    """(Unix seconds, number as text)."""
+    values: msgspec.Raw = msgspec.Raw(b"[]")
+    """JSON of (Unix seconds, number as text); `points` reads it. Many series of one answer are the
+    same here, byte for byte, so each distinct one is read once."""
     value: tuple[float, str] | None = None
 
 
@@ -42,6 +44,32 @@ class Reply(msgspec.Struct, gc=False, rename="camel"):
     infos: list[str] = []
     is_partial: bool = False
     """VictoriaMetrics: some storage nodes did not answer."""
+
+
+_Points: TypeAlias = tuple[tuple[float, float], ...]
+
+_PLAIN = msgspec.json.Decoder(_Points, strict=False)
+_ANY = msgspec.json.Decoder(tuple[tuple[float, str], ...])
+
+
+def points(values: msgspec.Raw | bytes) -> _Points:
+    """Return the (Unix seconds, value) pairs of a range.
+
+    Args:
+        values: as in `Series`.
+
+    Raises:
+        PrometheusError: these are no such pairs.
+    """
+    try:
+        return _PLAIN.decode(values)
+    except msgspec.DecodeError:
+        pass  # JSON has no word for not-a-number and infinity
+    try:
+        return tuple((at, float(text)) for at, text in _ANY.decode(values))
+    except (msgspec.DecodeError, ValueError) as error:
+        start = quoted(bytes(values)[:80].decode("utf-8", errors="replace"))
+        raise PrometheusError(f"a series has values that cannot be read: {start}") from error
 
 
 class _Refusal(msgspec.Struct, gc=False, rename="camel"):

@@ -196,7 +196,7 @@ class ScrapeSource:
             raise ObservationError(f"exporter {target.name}: a page without any GPU metric we know")
         step = self._step_at(at)
         for field, identity, value in samples:
-            self._table.record(field, identity, [(step, value)])
+            self._table.record(field, identity, ((step, value),))
         if self._first_step is None:
             self._first_step = step
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
 from support.story import told_rules
 
 from gpu_pruner.decide.screen import ScreenTable
@@ -137,7 +138,7 @@ def test_label_sets_that_are_long_gone_are_forgotten() -> None:
         labels = SeriesLabels(exported=PodName("team-a", f"p-{last // 10}"))
         shown = screen(last - 2, last, signal=Signal.ENERGY, value=float(last))
         (track,) = shown.tracks
-        table.absorb(replace(shown, tracks=(replace(track, labels=labels),)), RULES)
+        table.absorb(replace(shown, tracks=(structs.replace(track, labels=labels),)), RULES)
     record = table._records[DEVICE]
     assert len(record.sightings) < 45
     assert len(record.signals[Signal.ENERGY].series) < 45

@@ -41,7 +41,7 @@ def row(value: float, **labels: str) -> Series:
 
 
 def samples(*moments: float) -> Series:
-    return Series(values=tuple((moment, "0") for moment in moments))
+    return Series(values=msgspec.Raw(json.dumps([(moment, "0") for moment in moments]).encode()))
 
 
 def probe(*, fields: tuple[Field, ...] = (), **more: object) -> Probe:

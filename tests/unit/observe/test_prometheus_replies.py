@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
-from gpu_pruner.observe.prometheus_replies import QueryTooLarge, read, refusal
+from gpu_pruner.observe.prometheus_replies import QueryTooLarge, points, read, refusal
 
 SERVER = "Prometheus at http://prometheus:9090"
 MATRIX = {
@@ -22,7 +23,10 @@ def reply(**more: object) -> bytes:
 
 def test_a_plain_answer_is_read() -> None:
     (series,) = read(reply(), server=SERVER).data.result
-    assert series.values == ((60.0, "0"), (120.5, "NaN"))
+    zero, flaw = points(series.values)
+    assert zero == (60.0, 0.0)
+    assert flaw[0] == 120.5
+    assert math.isnan(flaw[1])
     assert json.loads(bytes(series.metric)) == {"UUID": "GPU-a"}
 
 
@@ -53,7 +57,7 @@ def test_a_partial_answer_is_incomplete_data(body: bytes, said: str) -> None:
         (b"upstream gone", "not a Prometheus answer: upstream gone"),
         (b'{"status":"success"', "not a Prometheus answer"),
         (b"[]", "not a Prometheus answer"),
-        (b'{"status":"success","data":{"result":[{"metric":{},"values":[["x"]]}]}}', "not a Prom"),
+        (b'{"status":"success","data":{"result":[{"metric":{},"values":[[}]}}', "not a Prom"),
         (b'{"status":"partial","data":{"result":[]}}', "reports status 'partial'"),
         (b"\xff\xfe\x00", "not a Prometheus answer"),
     ],
@@ -62,6 +66,20 @@ def test_what_is_no_answer_is_described(body: bytes, said: str) -> None:
     with pytest.raises(PrometheusError, match=said) as caught:
         read(body, server=SERVER)
     assert str(caught.value).startswith(SERVER)
+
+
+@pytest.mark.parametrize("values", [b'[["x"]]', b"7", b'[[60,"many"]]', b"[[60,[]]]"])
+def test_values_that_are_none_are_an_error(values: bytes) -> None:
+    with pytest.raises(PrometheusError, match="values that cannot be read"):
+        points(values)
+
+
+def test_infinities_are_read() -> None:
+    assert points(b'[[60,"+Inf"],[120,"-Inf"],[180,"1e-3"]]') == (
+        (60.0, math.inf),
+        (120.0, -math.inf),
+        (180.0, 0.001),
+    )
 
 
 def error(kind: str, text: str) -> bytes:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from email.utils import formatdate
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.manual_clock import NOON, ManualClock
 from support.prometheus import free_port
@@ -145,8 +146,8 @@ async def test_a_small_change_of_the_interval_does_not_renumber_steps() -> None:
 
 
 def _samples(*moments: float) -> prometheus_transport.replies.Series:
-    values = tuple((moment, "0") for moment in moments)
-    return prometheus_transport.replies.Series(values=values)
+    values = json.dumps([(moment, "0") for moment in moments])
+    return prometheus_transport.replies.Series(values=msgspec.Raw(values.encode()))
 
 
 @pytest.mark.parametrize(("ahead", "skew"), [(0, 0.0), (45, 45.0), (-45, -44.0)])
