@@ -61,10 +61,10 @@ async def _awaited(work: Awaitable[list[Figure]]) -> list[Figure]:
 
 
 async def _wide(relay: Relay, url: str, fleet: Fleet) -> list[Figure]:
-    whole = await _whole_window(relay, url, joined=True)
-    bare = await _whole_window(relay, url, joined=False)
+    whole = await whole_window(relay, url, joined=True)
+    bare = await whole_window(relay, url, joined=False)
     screen = await _steady_screen(relay, url, window=SHORT)
-    verify = await _verify(relay, url, fleet)
+    verify = await verifying(relay, url, fleet, window=SHORT)
     return [
         Figure(
             what=f"samples, {GPUS:,} GPUs, 35 min: the whole window against a screen",
@@ -89,7 +89,6 @@ async def _wide(relay: Relay, url: str, fleet: Fleet) -> list[Figure]:
             what=f"time, verify of {CANDIDATES} GPUs against the whole window of all {GPUS:,}",
             measured=verify.seconds / whole.seconds,
             unit="x",
-            at_most=1 / 20,
             note=f"{verify.seconds * 1000:.0f} ms in {verify.requests} requests against "
             f"{whole.seconds * 1000:.0f} ms; all fields, client's part included",
         ),
@@ -106,8 +105,8 @@ async def _wide(relay: Relay, url: str, fleet: Fleet) -> list[Figure]:
 async def _long(relay: Relay, url: str, fleet: Fleet) -> list[Figure]:
     short = await _steady_screen(relay, url, window=SHORT)
     long = await _steady_screen(relay, url, window=LONG)
-    whole_short = await _whole_window(relay, url, joined=True)
-    whole_long = await _whole_window(relay, url, joined=True, window=LONG)
+    whole_short = await whole_window(relay, url, joined=True)
+    whole_long = await whole_window(relay, url, joined=True, window=LONG)
     return [
         Figure(
             what=f"samples, {fleet.gpus:,} GPUs, a screen with a window of 8 h against 35 min",
@@ -150,7 +149,7 @@ async def _cost(relay: Relay, ask: Callable[[], Awaitable[object]]) -> Cost:
     return replace(costs[-1], seconds=middle(one.seconds for one in costs))
 
 
-async def _whole_window(relay: Relay, url: str, *, joined: bool, window: Seconds = SHORT) -> Cost:
+async def whole_window(relay: Relay, url: str, *, joined: bool, window: Seconds = SHORT) -> Cost:
     """Ask the earlier tool's kind of question."""
     engine, util, _ = METRICS
     by = "exported_namespace, exported_pod, exported_container, UUID, Hostname, modelName"
@@ -187,10 +186,11 @@ async def _steady_screen(relay: Relay, url: str, *, window: Seconds) -> Cost:
     return cost
 
 
-async def _verify(relay: Relay, url: str, fleet: Fleet) -> Cost:
+async def verifying(relay: Relay, url: str, fleet: Fleet, *, window: Seconds) -> Cost:
+    """Verify a few candidates, as a cycle does before a warning."""
     clock = ManualClock(END)
     source = PrometheusSource(PrometheusSettings(url=url, timeout_seconds=120), clock=clock)
-    period = Period.ending(END, length=SHORT, step_seconds=MINUTE)
+    period = Period.ending(END, length=window, step_seconds=MINUTE)
     devices = fleet.devices(CANDIDATES)
     cost = await _cost(relay, lambda: source.verify(devices, period))
     await source.close()
