@@ -26,6 +26,7 @@ from bench.figures import Figure, middle
 from bench.fleet import END, Fleet, uuid
 from bench.relay import Relay, replaying
 from bench.samples import CANDIDATES, NoCluster, verifying, whole_window
+from gpu_pruner.decide.screen import ScreenTable
 from gpu_pruner.decide.signals import LIVENESS_ORDER
 from gpu_pruner.loop.observation import Observer
 from gpu_pruner.model.rules import Rules
@@ -62,7 +63,7 @@ def measure() -> list[Figure]:
         gc.collect()
         cycles = _Cycles(url)
         asyncio.run(cycles.run(CYCLES))
-        weight = asyncio.run(_memory(url))
+        weight = _weight(url)
     return [*cycles.figures(), weight, against_all]
 
 
@@ -210,32 +211,35 @@ def _aged(track: Track, first: int) -> Track:
     return structs.replace(track, steps=before + track.steps)
 
 
-async def _memory(url: str) -> Figure:
+def _weight(url: str) -> Figure:
     """Fill a table with a whole window's steps and weigh what stays of it."""
-    clock = ManualClock(_BEGIN)
     gc.collect()
     tracemalloc.start()
-    source = _AgingSource(PrometheusSettings(url=url, timeout_seconds=120), clock=clock)
-    observer = Observer(source, NoCluster(), _rules())
-    for _ in range(3):
-        await observer.look(clock.now())
-        await clock.sleep(MINUTE)
-    table = observer._table  # noqa: SLF001 - what is weighed is nobody else's business
-    await source.close()
-    del source, observer
+    table = asyncio.run(_filled(url))
     gc.collect()
-    alone, _ = tracemalloc.get_traced_memory()
+    allocated, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     if len(table) != len(_WEIGHED):
         raise RuntimeError(f"{len(table)} of {len(_WEIGHED)} GPUs in the table")
     return Figure(
         what=f"the table of {GPUS:,} GPUs",
-        measured=alone * _PARTS / _MEGABYTE,
+        measured=allocated * _PARTS / _MEGABYTE,
         unit="MB",
         at_most=90,
         note=f"allocated bytes, with the label sets that it holds, over a whole window; weighed on "
         f"{len(table):,} GPUs and multiplied",
     )
+
+
+async def _filled(url: str) -> ScreenTable:
+    clock = ManualClock(_BEGIN)
+    source = _AgingSource(PrometheusSettings(url=url, timeout_seconds=120), clock=clock)
+    observer = Observer(source, NoCluster(), _rules())
+    for _ in range(3):
+        await observer.look(clock.now())
+        await clock.sleep(MINUTE)
+    await source.close()
+    return observer._table  # noqa: SLF001 - what is weighed is nobody else's business
 
 
 def _rules() -> Rules:
