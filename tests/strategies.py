@@ -84,7 +84,8 @@ def pods(draw: st.DrawFn) -> Spec:
         case 2:
             spec["terminating"] = True
         case 3:
-            spec["requests"] = {"nvidia.com/gpu": draw(st.integers(min_value=1, max_value=4))}
+            most = draw(st.integers(min_value=len(gpus), max_value=4))
+            spec["requests"] = {"nvidia.com/gpu": most}
         case _:
             pass
     return spec

@@ -112,7 +112,7 @@ def verdict(device: DeviceId, tracks: dict[Signal, list[Track]]) -> DeviceFindin
     period = Period(last, last, STEP)
     evidence = fold(device, every_track, period=period, rules=rules)
     yardstick = Yardstick(rules=rules, at=period.end, scrape_interval_seconds=1.0)
-    return judge_device(evidence, yardstick, born_at=0.0, suspect=False)
+    return judge_device(evidence, yardstick, born_at=0.0, node="node-1")
 
 
 @dataclass(frozen=True)

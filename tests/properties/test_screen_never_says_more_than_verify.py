@@ -120,5 +120,5 @@ def test_the_table_agrees_with_the_fold_or_knows_less(
             for same in ("seen_steps", "active_steps", "invalid_steps", "loud_steps",
                          "last_active_at", "newest_at", "metric"):  # fmt: skip
                 assert getattr(less, same) == getattr(more, same), same
-        if judge_device(found, yardstick, born_at=0.0, suspect=False).verdict is Verdict.IDLE:
-            assert judge_device(full, yardstick, born_at=0.0, suspect=False).verdict is Verdict.IDLE
+        if judge_device(found, yardstick, born_at=0.0, node="node-1").verdict is Verdict.IDLE:
+            assert judge_device(full, yardstick, born_at=0.0, node="node-1").verdict is Verdict.IDLE

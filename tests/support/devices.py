@@ -14,7 +14,7 @@ A device is `idle`, `busy`, or a mapping of what differs from an idle one:
     previous: team-b/old until -20m      another pod's name before
     unlabelled: -20m to -15m             the exporter's own name meanwhile
     also: team-b/other                   a second, equal set of series for another pod
-    uid: p-1, node: node-9, replica: "0"
+    uid: p-1, node: node-9, replica: "0", model: NVIDIA GB10
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels, Signal, Tr
 
 STEP_SECONDS = 60.0
 EXPORTER = PodName("gpu-operator", "dcgm-exporter-1")
+MODEL = "NVIDIA H100 80GB HBM3"
 TIMED = {"previous", "unlabelled"}
 """Keys of a spec that make labels change over time."""
 
@@ -139,6 +140,7 @@ class Device:
             native=owner if owner is not None and scheme == "native" else EXPORTER,
             pod_uid=str(self.spec.get("uid", "")) if owner is not None else "",
             node=str(self.spec.get("node", self.node)),
+            model=str(self.spec.get("model", MODEL)),
             replica=str(self.spec.get("replica", "")),
             mig_profile="1g.10gb" if self.id.mig_instance else "",
         )

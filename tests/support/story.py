@@ -14,8 +14,10 @@ from typing import Any
 from support.telling_time import START, length
 from support.world import World
 
+from gpu_pruner.decide.breaker import find_breakers
 from gpu_pruner.decide.evidence import fold
 from gpu_pruner.decide.plan import plan
+from gpu_pruner.decide.pulse import Pulse, applied, feel
 from gpu_pruner.decide.screen import ScreenTable
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Phase
@@ -63,6 +65,7 @@ class Story:
     blind: bool = False
     """Whether screens fail, so that the table gets nothing new."""
     table: ScreenTable = field(default_factory=ScreenTable)
+    pulse: Pulse | None = None
     now: float = START - CYCLE
     snapshots: list[Snapshot] = field(default_factory=list)
 
@@ -94,11 +97,16 @@ class Story:
         back = 3 * max(60.0, self.scrape_seconds)
         if self.table.newest_step is None:
             back = 2 * self.rules.window_seconds + 2 * width
+        screen = None
         if not self.blind:
-            self.absorb(Period.ending(now, length=back, step_seconds=width))
+            screen = self.absorb(Period.ending(now, length=back, step_seconds=width))
         period = Period.ending(now, length=self.rules.window_seconds, step_seconds=width)
-        return assemble(
-            self.world.view(),
+        view = self.world.view()
+        found = [Breaker(name=name, message="for the test") for name in self.breakers]
+        if screen is not None:
+            found += find_breakers(view, self.rules, screen=screen)
+        snapshot = assemble(
+            view,
             Reading(
                 period=period,
                 scrape_interval_seconds=self.scrape_seconds,
@@ -107,11 +115,14 @@ class Story:
             ),
             now=now,
             rules=self.rules,
-            breakers=[Breaker(name=name, message="for the test") for name in self.breakers],
+            breakers=found,
         )
+        if screen is not None:
+            self.pulse = feel(snapshot, view, before=self.pulse, rules=self.rules)
+        return applied(snapshot, self.pulse)
 
-    def absorb(self, period: Period) -> None:
-        """Let the table see a slice of telemetry."""
+    def absorb(self, period: Period) -> Screen:
+        """Let the table see a slice of telemetry, and return it."""
         tracks = [
             track
             for device in self.world.devices()
@@ -123,6 +134,7 @@ class Story:
             scrape_interval_seconds=self.scrape_seconds,
         )
         self.table.absorb(screen, self.rules)
+        return screen
 
     def verification(self, decision: Decision) -> Verification:
         """Measure what a decision asks for."""

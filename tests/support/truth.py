@@ -63,23 +63,37 @@ def is_alive(device: Device, *, now: float, back: float) -> bool:
     return sum(a != b for a, b in itertools.pairwise(values)) >= 10
 
 
+def is_idle(device: Device, rules: Rules, *, now: float) -> bool:
+    """Whether a device by itself deserves to be called idle."""
+    util_only = Signal.ENGINE not in device.readings
+    back = rules.window_seconds * (2 if util_only else 1)
+    return bool(
+        device.readings.keys() & {Signal.ENGINE, Signal.UTIL}
+        and is_quiet(device, rules, now=now, back=back)
+        and is_covered(device, now=now, back=back)
+        and is_alive(device, now=now, back=back)
+    )
+
+
+def are_idle_shares(world: World, node: str, rules: Rules, *, now: float) -> bool:
+    """Whether every shared device of a node is idle by engine activity."""
+    return all(
+        Signal.ENGINE in device.readings and is_idle(device, rules, now=now)
+        for device in world.devices()
+        if "replica" in device.spec and device.node == node
+    )
+
+
 def is_provably_idle(world: World, name: str, rules: Rules, *, now: float) -> bool:
     """Whether every device of a workload, as told, deserves to be called idle."""
     spec = world.workloads[name]
     for device in world.devices():
         if not device.id.uuid.startswith(f"GPU-{name}-"):
             continue
-        util_only = Signal.ENGINE not in device.readings
-        back = rules.window_seconds * (2 if util_only else 1)
         labelled = device.spec.get("labels", "exported") != "none"
-        if not (
-            labelled
-            and "replica" not in device.spec
-            and device.readings.keys() & {Signal.ENGINE, Signal.UTIL}
-            and is_quiet(device, rules, now=now, back=back)
-            and is_covered(device, now=now, back=back)
-            and is_alive(device, now=now, back=back)
-        ):
+        if not (labelled and is_idle(device, rules, now=now)):
+            return False
+        if "replica" in device.spec and not are_idle_shares(world, device.node, rules, now=now):
             return False
     return all(_is_settled(pod, rules, now=now) for pod in spec["pods"])
 

@@ -86,7 +86,7 @@ class World:
         return ClusterView(
             pods=pods,
             nodes={
-                name: NodeRecord(name=name, ready=True, **self.nodes.get(name, {}))
+                name: NodeRecord(name=name, **({"ready": True} | self.nodes.get(name, {})))
                 for name in nodes
             },
             namespaces={

@@ -2,7 +2,7 @@
 
 It answers which breakers are open, from what the cycle read. It never looks at single workloads,
 and never closes a breaker by hand: they are found anew in every cycle. `loop.cycle` calls it and
-hands the answer to `assemble`.
+hands the answer to `assemble`; `pulse` calls it with what changed since the cycle before.
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ GREATEST_SKEW_SECONDS: Seconds = 30.0
 _STALE_CYCLES = 3
 _LEAST_STALE_SECONDS: Seconds = 3 * MINUTE
 """Watches are quiet for up to a minute between bookmarks."""
+
+_LOST_RATIO = 0.20
+_LEAST_LOST = 2
+_NOT_READY_RATIO = 0.45
+_MOST_NOT_READY = 3
+"""So many nodes of a small cluster may be down for maintenance."""
 
 
 def find_breakers(
@@ -64,7 +70,31 @@ def find_breakers(
                 "apply deploy/crds",
             )
         )
+    found.extend(_nodes_not_ready(view))
     return tuple(sorted(found, key=lambda one: (one.name, one.message)))
+
+
+def data_lost(lost: int, *, of: int) -> tuple[Breaker, ...]:
+    """Return the breaker for devices that newly lost their data, if it is open.
+
+    Args:
+        lost: devices whose pods run on, on Ready nodes, but whose data ended within a window.
+        of: devices that have data, those included.
+    """
+    if lost < max(_LEAST_LOST, _LOST_RATIO * of):
+        return ()
+    told = f"{lost} of {of} devices lost their data although their pods run on; look at the "
+    return (_breaker("DataLost", f"{told}exporters and at what collects from them"),)
+
+
+def _nodes_not_ready(view: ClusterView) -> tuple[Breaker, ...]:
+    """Return the breaker for a cluster in trouble: what is down looks idle from afar."""
+    used = {pod.node for pod in view.pods}
+    nodes = [one for one in view.nodes.values() if one.gpus or one.name in used]
+    down = sum(not one.ready for one in nodes)
+    if down <= _MOST_NOT_READY or down <= _NOT_READY_RATIO * len(nodes):
+        return ()
+    return (_breaker("NodesNotReady", f"{down} of {len(nodes)} GPU nodes are not Ready"),)
 
 
 def _breaker(name: str, message: str) -> Breaker:

@@ -4,19 +4,25 @@ It answers ACTIVE, IDLE or UNKNOWN with the reason and the evidence in words. Ze
 only a primary signal that covers the window, is fresh and in range, on telemetry that moves and
 that nothing contradicts, proves idleness. `idle` calls it for every device of a workload.
 
+A shared device is idle only by engine activity, and only if all shared devices of its node are:
+which pod runs on which of them is not to be told from the labels.
+
 Source: ARCHITECTURE section 6, the rule for a device.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from gpu_pruner.decide.meters import is_proven
 from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS
 from gpu_pruner.decide.wording import clock_time, minutes, seen
 from gpu_pruner.model.plan import DeviceFinding
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import DeviceEvidence, Period, Signal, SignalEvidence
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Signal, SignalEvidence
+from gpu_pruner.model.snapshot import Meter
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 
@@ -29,6 +35,9 @@ poll, so this only leaves room for a restart of the exporter."""
 
 _LEAST_STILL = 3
 """The same for power and temperature, which may rest for as many steps as changes are wanted."""
+
+_STALE_ERRORS_SEEN = 2
+"""Steps that a code from before the period may miss and still not be news."""
 
 _WORDS_OF_NOT_A_VALUE = "a value that is not a number or out of range"
 
@@ -44,6 +53,12 @@ class Yardstick:
     scrape_interval_seconds: Seconds
     suspect_nodes: frozenset[str] = frozenset()
     """Keys of nodes whose telemetry contradicts itself (see `node_key`)."""
+    restless_nodes: frozenset[str] = frozenset()
+    """Keys of nodes with a shared device that is not proven idle."""
+    silenced: Mapping[DeviceId, Timestamp] = field(default_factory=dict)
+    """As in `Snapshot`."""
+    proven: frozenset[Meter] = frozenset()
+    """As in `Snapshot`."""
 
     @property
     def freshness_seconds(self) -> Seconds:
@@ -52,8 +67,11 @@ class Yardstick:
 
 
 def relevant(evidence: DeviceEvidence) -> tuple[SignalEvidence, ...]:
-    """Return the signals that mean something on this device, in the order of `Signal`."""
-    if not _is_mute(evidence):
+    """Return the signals that mean something on this device, in the order of `Signal`.
+
+    UTIL is 0 or absent on slices, whatever they do.
+    """
+    if not evidence.device.mig_instance:
         return evidence.signals
     return tuple(one for one in evidence.signals if one.signal is not Signal.UTIL)
 
@@ -68,13 +86,13 @@ def contradicts_itself(evidence: DeviceEvidence) -> bool:
         if one.signal is Signal.ENGINE:
             engine_is_quiet = not one.active_steps
         elif one.signal is Signal.UTIL:
-            util_is_loud = one.loud_steps > 0 and not _is_mute(evidence)
+            util_is_loud = one.loud_steps > 0 and not evidence.device.mig_instance
     return engine_is_quiet and util_is_loud
 
 
-def _is_mute(evidence: DeviceEvidence) -> bool:
-    """Whether UTIL says nothing: it is 0 or absent on slices, and zero-filled on shared GPUs."""
-    return bool(evidence.device.mig_instance) or evidence.shared
+def _order(evidence: DeviceEvidence) -> tuple[Signal, ...]:
+    """Return the signals that can prove this device idle: UTIL is zero-filled on shared GPUs."""
+    return (Signal.ENGINE,) if evidence.shared else PRIMARY_ORDER
 
 
 def _first(
@@ -88,43 +106,80 @@ def _first(
     return None
 
 
+def primary_of(evidence: DeviceEvidence) -> SignalEvidence | None:
+    """Return the signal that would have to prove idleness, or None where there is none."""
+    return _first(relevant(evidence), _order(evidence))
+
+
+def is_quiet_share(evidence: DeviceEvidence, yardstick: Yardstick) -> bool:
+    """Whether a shared device, by itself, is proven idle by engine activity."""
+    signals = relevant(evidence)
+    works = contradicts_itself(evidence) or any(one.last_active_at is not None for one in signals)
+    return not works and _gap(evidence, signals, yardstick=yardstick) is None
+
+
 def needed_seconds(evidence: DeviceEvidence, rules: Rules) -> Seconds:
     """Return how long this device has to be quiet: twice the window where only UTIL is exported.
 
     UTIL looks at 1/6 to 1 second per poll and misses most short work.
     """
-    primary = _first(relevant(evidence), PRIMARY_ORDER)
+    primary = primary_of(evidence)
     doubled = primary is not None and primary.signal is Signal.UTIL
     return rules.window_seconds * (2 if doubled else 1)
 
 
 def judge_device(
-    evidence: DeviceEvidence, yardstick: Yardstick, *, born_at: Timestamp, suspect: bool
+    evidence: DeviceEvidence, yardstick: Yardstick, *, born_at: Timestamp, node: str
 ) -> DeviceFinding:
     """Judge one device over the period of its evidence.
 
     Args:
         evidence: of this device.
-        yardstick: rules and moment.
+        yardstick: rules, moment, and what is known of nodes, models and other devices.
         born_at: when its pod was created, Unix seconds; work that ended before was not the pod's.
-        suspect: whether the node's telemetry contradicts itself.
+        node: key of its pod's node (see `node_key`).
     """
     signals = relevant(evidence)
     contradiction = contradicts_itself(evidence)
     found = _activity(signals, yardstick, born_at=born_at, without_util=contradiction)
-    if found is None and (contradiction or suspect):
+    if found is None and (contradiction or node in yardstick.suspect_nodes):
         where = "it" if contradiction else "another GPU of its node"
         told = f"on {where}, engine activity reads idle while utilisation reads busy"
         found = Verdict.UNKNOWN, Reason.CONTRADICTION, told
-    if found is None and evidence.shared:
-        found = Verdict.UNKNOWN, Reason.SHARED_DEVICE, "it is shared by several pods"
     found = (
         found
-        or _gap(evidence.period, signals, yardstick=yardstick)
-        or _idle(evidence.period, signals)
+        or _gap(evidence, signals, yardstick=yardstick)
+        or _shared(evidence, restless=node in yardstick.restless_nodes)
+        or _unproven(evidence, signals, yardstick=yardstick)
+        or _idle(evidence, signals)
     )
     verdict, reason, detail = found
     return DeviceFinding(evidence=evidence, verdict=verdict, reason=reason, detail=detail)
+
+
+def _shared(evidence: DeviceEvidence, *, restless: bool) -> Found | None:
+    """Return why a shared device is not proven idle, or None where it is, or is not shared."""
+    if not (evidence.shared and restless):
+        return None
+    told = "it is shared, and not every shared GPU of its node is proven idle"
+    return Verdict.UNKNOWN, Reason.SHARED_DEVICE, told
+
+
+def _unproven(
+    evidence: DeviceEvidence, signals: tuple[SignalEvidence, ...], *, yardstick: Yardstick
+) -> Found | None:
+    """Return why a device that reads idle is not believed, or None where it is."""
+    until = yardstick.silenced.get(evidence.device)
+    if until is not None:
+        told = "it fell quiet in the same two minutes as many others; it is believed from "
+        told += f"{clock_time(until, now=yardstick.at)} on"
+        return Verdict.UNKNOWN, Reason.SUDDEN_SILENCE, told
+    signal = (_first(signals, _order(evidence)) or signals[0]).signal
+    if is_proven(evidence.model, signal, rules=yardstick.rules, seen=yardstick.proven):
+        return None
+    model = evidence.model or "a model that the exporter does not tell"
+    told = f"{SIGNALS[signal].word} was never seen to show work on {model}"
+    return Verdict.UNKNOWN, Reason.UNPROVEN_METER, told
 
 
 def _activity(
@@ -159,7 +214,7 @@ def _busy(one: SignalEvidence, *, last_at: Timestamp, now: Timestamp) -> str:
 
 
 def _gap(
-    period: Period, signals: tuple[SignalEvidence, ...], *, yardstick: Yardstick
+    evidence: DeviceEvidence, signals: tuple[SignalEvidence, ...], *, yardstick: Yardstick
 ) -> Found | None:
     """Return why nothing can be said, or None where the evidence is whole."""
     rules = yardstick.rules
@@ -167,10 +222,23 @@ def _gap(
         if one.invalid_steps:
             told = f"{one.metric} has {_WORDS_OF_NOT_A_VALUE}"
             return Verdict.UNKNOWN, Reason.OUT_OF_RANGE, told
-    primary = _first(signals, PRIMARY_ORDER)
+    if (error := _error(signals)) is not None:
+        return error
+    primary = _first(signals, _order(evidence))
     if primary is None:
         told = "neither engine activity nor utilisation is exported for it"
+        if evidence.shared:
+            told = "it is shared, and its engine activity is not exported"
         return Verdict.UNKNOWN, Reason.NO_PRIMARY_SIGNAL, told
+    found = _uncovered(primary, evidence.period, yardstick=yardstick)
+    if found is not None or not rules.liveness_required:
+        return found
+    return _frozen(evidence.period, signals, yardstick=yardstick)
+
+
+def _uncovered(primary: SignalEvidence, period: Period, *, yardstick: Yardstick) -> Found | None:
+    """Return how the primary signal fails to cover the window until now, or None."""
+    rules = yardstick.rules
     age = yardstick.at - primary.newest_at
     if age > yardstick.freshness_seconds:
         told = f"{primary.metric} has no sample since "
@@ -184,7 +252,21 @@ def _gap(
     if primary.seen_steps < max(1, int(rules.coverage_ratio * period.steps)):
         told = seen(primary.seen_steps, period)
         return Verdict.UNKNOWN, Reason.LOW_COVERAGE, f"{told} by {primary.metric}"
-    return _frozen(period, signals, yardstick=yardstick) if rules.liveness_required else None
+    return None
+
+
+def _error(signals: tuple[SignalEvidence, ...]) -> Found | None:
+    """Return the Xid error that is news in the period, or None.
+
+    The exporter never resets the code, so one that is there in (almost) every step is old.
+    """
+    xid = _first(signals, (Signal.XID,))
+    if xid is None:
+        return None
+    appeared = 0 < xid.loud_steps < xid.seen_steps - _STALE_ERRORS_SEEN
+    if not (xid.changes or appeared):
+        return None
+    return Verdict.UNKNOWN, Reason.DEVICE_ERROR, f"{xid.metric} reported a new error"
 
 
 def _frozen(
@@ -211,9 +293,9 @@ def _frozen(
     return Verdict.UNKNOWN, Reason.NOT_LIVE, told
 
 
-def _idle(period: Period, signals: tuple[SignalEvidence, ...]) -> Found:
-    primary = _first(signals, PRIMARY_ORDER) or signals[0]
-    told = seen(primary.seen_steps, period)
+def _idle(evidence: DeviceEvidence, signals: tuple[SignalEvidence, ...]) -> Found:
+    primary = _first(signals, _order(evidence)) or signals[0]
+    told = seen(primary.seen_steps, evidence.period)
     if primary.peak is not None:
         told = f"{SIGNALS[primary.signal].word} peak {_value(primary)}, {told}"
     return Verdict.IDLE, Reason.IDLE, told

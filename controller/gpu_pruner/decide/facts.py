@@ -89,10 +89,11 @@ class SignalFacts:
             self.present |= bit
             if not lowest <= value <= highest:  # not-a-number fails here too
                 self.invalid |= bit
-            elif value >= active_from:
+                continue
+            if value >= active_from:
                 self.active |= bit
-                if value >= loud_from:
-                    self.loud |= bit
+            if value >= loud_from:
+                self.loud |= bit
 
     def rebase(self, steps: int) -> None:
         """Follow the owner's base: up by so many steps, forgetting older ones, or down."""

@@ -10,12 +10,13 @@ Source: ARCHITECTURE section 6, the rules for a pod and a workload.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from gpu_pruner.decide.device import (
     Yardstick,
     contradicts_itself,
+    is_quiet_share,
     judge_device,
     needed_seconds,
 )
@@ -60,6 +61,21 @@ def suspect_nodes(snapshot: Snapshot) -> frozenset[str]:
     )
     loose = (node_key(one.node) for one in snapshot.loose if contradicts_itself(one))
     return frozenset((*held, *loose)) - {""}
+
+
+def restless_nodes(snapshot: Snapshot, yardstick: Yardstick) -> frozenset[str]:
+    """Return the keys of nodes with a shared device, held or not, that is not proven idle."""
+    shared = {
+        (node_key(pod.record.node), one.device): one
+        for workload in snapshot.workloads
+        for pod in workload.pods
+        for one in pod.devices
+        if one.shared
+    }
+    shared |= {(node_key(one.node), one.device): one for one in snapshot.loose if one.shared}
+    return frozenset(
+        node for (node, _), one in shared.items() if not is_quiet_share(one, yardstick)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +180,7 @@ def _findings(
     *,
     measured: Mapping[DeviceId, DeviceEvidence] | None,
 ) -> Iterator[DeviceFinding]:
-    suspect = node_key(pod.record.node) in yardstick.suspect_nodes
+    node = node_key(pod.record.node)
     for screened in pod.devices:
         evidence = screened if measured is None else measured.get(screened.device)
         if evidence is None:
@@ -175,7 +191,22 @@ def _findings(
                 detail="the full-window check brought no series of it",
             )
         else:
-            yield judge_device(evidence, yardstick, born_at=pod.record.created_at, suspect=suspect)
+            whole = _with_surroundings(evidence, screened)
+            yield judge_device(whole, yardstick, born_at=pod.record.created_at, node=node)
+
+
+def _with_surroundings(evidence: DeviceEvidence, screened: DeviceEvidence) -> DeviceEvidence:
+    """Return a measurement with what only the whole cluster tells: sharing, and the model."""
+    if evidence is screened or (evidence.shared, evidence.model) == (
+        screened.shared,
+        screened.model,
+    ):
+        return evidence
+    return replace(
+        evidence,
+        shared=evidence.shared or screened.shared,
+        model=evidence.model or screened.model,
+    )
 
 
 def _activity(found: list[tuple[GpuPod, DeviceFinding]]) -> Why | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from gpu_pruner.decide import clock, settling
 from gpu_pruner.decide.budget import Budget
 from gpu_pruner.decide.device import Yardstick
-from gpu_pruner.decide.idle import judge_workload, suspect_nodes
+from gpu_pruner.decide.idle import judge_workload, restless_nodes, suspect_nodes
 from gpu_pruner.decide.standing import Standing, Step, written
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Decision, Plan, Verification
@@ -58,7 +59,10 @@ def plan(
         at=snapshot.now,
         scrape_interval_seconds=snapshot.scrape_interval_seconds,
         suspect_nodes=suspect_nodes(snapshot),
+        silenced=snapshot.silenced,
+        proven=snapshot.proven,
     )
+    yardstick = replace(yardstick, restless_nodes=restless_nodes(snapshot, yardstick))
     budget = Budget(snapshot, rules)
     breaker = min(snapshot.breakers, key=lambda one: (one.name, one.message), default=None)
     decisions: list[Decision] = []

@@ -45,7 +45,8 @@ class SignalRule:
     active_from: float = math.inf
     """A valid value at or above counts as work; infinity: no value does."""
     loud_from: float = math.inf
-    """A valid value at or above contradicts an idle ENGINE; infinity: no value does."""
+    """A valid UTIL at or above contradicts an idle ENGINE, and a valid XID is an error; infinity:
+    no value is."""
     counts_changes: bool = False
     """Whether it matters that the value moves."""
 
@@ -86,7 +87,8 @@ SIGNALS: dict[Signal, SignalRule] = {
         Role.LIVENESS, "temperature", highest=200.0, counts_changes=True
     ),
     Signal.MEMORY: SignalRule(Role.NONE, "memory", highest=1e13),
-    Signal.XID: SignalRule(Role.NONE, "Xid", highest=1e6, counts_changes=True),
+    # The last code, never reset by the exporter; 0 is none.
+    Signal.XID: SignalRule(Role.NONE, "Xid", highest=1e6, loud_from=1.0, counts_changes=True),
 }
 
 LIVENESS_ORDER: tuple[Signal, ...] = (Signal.ENERGY, Signal.POWER, Signal.TEMPERATURE)

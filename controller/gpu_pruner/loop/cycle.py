@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from gpu_pruner.decide.breaker import find_breakers
 from gpu_pruner.decide.plan import plan
+from gpu_pruner.decide.pulse import Pulse, applied, feel
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.observation import Observation, Observer
@@ -37,6 +38,7 @@ class Cycle:
     honor_labels: bool | None = None
     log: DecisionLog = field(default_factory=DecisionLog)
     _number: int = 0
+    _pulse: Pulse | None = None
 
     async def run(self) -> CycleReport:
         """Run one cycle, from the first look to the record of it.
@@ -115,13 +117,16 @@ class Cycle:
         found = find_breakers(
             view, self.rules, screen=observation.screen, failure=observation.failure
         )
-        return assemble(
+        snapshot = assemble(
             view,
             self.observer.reading(observation.at, honor_labels=self.honor_labels),
             now=float(int(observation.at)),
             rules=self.rules,
             breakers=found,
         )
+        if observation.screen is not None:
+            self._pulse = feel(snapshot, view, before=self._pulse, rules=self.rules)
+        return applied(snapshot, self._pulse)
 
     async def _decide(self, snapshot: Snapshot) -> tuple[Plan, tuple[Verification, ...]]:
         """Plan; measure what the plan rests on; plan again on the measurement."""

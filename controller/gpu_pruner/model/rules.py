@@ -58,3 +58,5 @@ class Rules:
     """Root kinds that may be paused (`-e`)."""
     protected_namespaces: frozenset[str]
     """Namespaces in which nothing is ever paused."""
+    measurable_models: tuple[str, ...] = ()
+    """More device models whose signals are trusted to show work: names, with ``*`` for any text."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from gpu_pruner.model.book import Book
-from gpu_pruner.model.signals import DeviceEvidence, Period
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Signal
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, Intent, OwnerObject, RootRef, Veto
@@ -47,6 +49,10 @@ class Breaker:
     """What is wrong and what would fix it."""
 
 
+Meter: TypeAlias = tuple[str, Signal]
+"""A device's model, and one signal of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One cycle's view. The same snapshot, rules and clock give the same plan."""
@@ -64,3 +70,7 @@ class Snapshot:
     """Devices with telemetry that no live GPU pod could be found for, for `check` and metrics."""
     loose: tuple[DeviceEvidence, ...] = ()
     """Evidence of those devices, sorted by device: it can still accuse their node's telemetry."""
+    silenced: Mapping[DeviceId, Timestamp] = field(default_factory=dict)
+    """Devices that fell quiet together with many others, and until when they are held unknown."""
+    proven: frozenset[Meter] = frozenset()
+    """Meters that were seen to show work."""

@@ -92,7 +92,8 @@ class NodeRecord:
     gpus: Mapping[str, int] = field(default_factory=dict)
     """Allocatable GPU resource name to count."""
     sharing: str = ""
-    """GFD label ``nvidia.com/gpu.sharing-strategy``: ``time-slicing``, ``mps`` or empty."""
+    """``time-slicing`` or ``mps`` (GFD label ``nvidia.com/gpu.sharing-strategy``), ``vgpu`` where
+    ``nvidia.com/vgpu.present`` says so, else empty."""
     product: str = ""
     """GFD label ``nvidia.com/gpu.product``."""
 

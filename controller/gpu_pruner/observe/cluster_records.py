@@ -32,6 +32,7 @@ UNREADABLE_RESOURCE = "unreadable/gpu"
 
 _SHARING = "nvidia.com/gpu.sharing-strategy"
 _PRODUCT = "nvidia.com/gpu.product"
+_VIRTUAL = "nvidia.com/vgpu.present"
 _YOUNGEST: Timestamp = 253_402_300_799.0
 """The last second that RFC 3339 can write."""
 _NONE: Mapping[str, str] = {}
@@ -98,9 +99,19 @@ def node_record(node: Node) -> NodeRecord:
         name=intern(node.metadata.name),
         ready=status is not None and _ready(status.conditions) is not None,
         gpus=whole_gpus(status.allocatable) if status else {},
-        sharing=labels.get(_SHARING, ""),
+        sharing=_sharing(labels),
         product=labels.get(_PRODUCT, ""),
     )
+
+
+def _sharing(labels: Mapping[str, str]) -> str:
+    """Return how a node shares its GPUs, as `NodeRecord.sharing` writes it."""
+    if labels.get(_VIRTUAL) == "true":
+        return "vgpu"
+    strategy = labels.get(_SHARING, "none")
+    if strategy not in {"", "none"}:
+        return strategy
+    return "time-slicing" if labels.get(_PRODUCT, "").endswith("-SHARED") else ""
 
 
 def unreadable_node(meta: Meta) -> NodeRecord:

@@ -1,14 +1,15 @@
 """From a device to the pod that holds it.
 
-It answers which live pods hold which devices, and what speaks against believing it. A label only
-counts if it names a live pod that requests GPUs, on the node that the series comes from; a label
-never proves anything alone. It never guesses an owner. `assemble` calls it once per cycle.
+It answers which live pods hold which devices, which devices are shared, and what speaks against
+believing it. A label only counts if it names a live pod that requests GPUs, on the node that the
+series comes from; a label never proves anything alone. It never guesses an owner. `assemble` calls
+it once per cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, PodName, SeriesLabels
@@ -16,6 +17,13 @@ from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, PodPhase, PodRecord
 
 _TERMINAL = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
+
+VIRTUAL = "vgpu"
+"""`NodeRecord.sharing` of a node whose GPUs are another machine's: nothing can be said of them."""
+
+_WHOLE = ("nvidia.com/", "amd.com/gpu", "unreadable/")
+"""Beginnings of resource names that stand for whole devices, or for slices and shares that we know;
+the last is what stands for a pod that cannot be read."""
 
 _GRAVITY = (Reason.SHARED_DEVICE, Reason.OWNER_CHANGED, Reason.WRONG_NODE)
 """Which doubt is told where a pod has several: the first of these."""
@@ -71,10 +79,10 @@ def attribute(
     sliced = {one.uuid for one in evidence if one.mig_instance}
     loose: list[DeviceEvidence] = []
     for device in sorted(evidence):
-        found = evidence[device]
         if not device.mig_instance and device.uuid in sliced:
             continue
-        holders = finder.holders(found)
+        holders = finder.holders(evidence[device])
+        found = finder.completed(evidence[device], [pod for pod, _ in holders])
         for pod, doubt in holders:
             if doubt is not Reason.WRONG_NODE:
                 held[pod.uid].devices.append(found)
@@ -84,15 +92,18 @@ def attribute(
             loose.append(found)
     pods = sorted(finder.live.values(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
     return Attribution(
-        pods=tuple(_gpu_pod(pod, held[pod.uid], shares=finder.shares(pod)) for pod in pods),
+        pods=tuple(_gpu_pod(pod, held[pod.uid], finder) for pod in pods),
         loose=tuple(loose),
     )
 
 
-def _gpu_pod(pod: PodRecord, held: _Held, *, shares: bool) -> GpuPod:
-    doubts = held.doubts | ({Reason.SHARED_DEVICE} if shares else set())
+def _gpu_pod(pod: PodRecord, held: _Held, finder: _Finder) -> GpuPod:
+    doubts = held.doubts | ({Reason.SHARED_DEVICE} if finder.is_opaque(pod) else set())
     gap = next((one for one in _GRAVITY if one in doubts), None)
-    if gap is None and len(held.devices) != pod.gpus:
+    count = len(held.devices)
+    # Several shares can be of one GPU.
+    fits = 0 < count <= pod.gpus if finder.shares(pod) else count == pod.gpus
+    if gap is None and not fits:
         gap = Reason.DEVICE_MISMATCH if held.devices else Reason.NO_SERIES
     return GpuPod(record=pod, devices=tuple(held.devices), gap=gap)
 
@@ -103,13 +114,34 @@ class _Finder:
     def __init__(self, view: ClusterView, *, honor_labels: bool | None) -> None:
         self._honor_labels = honor_labels
         self._nodes = {node_key(name) for name in view.nodes}
-        self._sharing = {name for name, node in view.nodes.items() if node.sharing}
+        self._sharing = {node_key(name) for name, node in view.nodes.items() if node.sharing}
+        self._virtual = {name for name, node in view.nodes.items() if node.sharing == VIRTUAL}
+        self._products = {name: node.product for name, node in view.nodes.items() if node.product}
         self._known = {pod.pod_name for pod in view.pods}
         self.live = _by_name(pod for pod in view.pods if is_live(pod))
 
     def shares(self, pod: PodRecord) -> bool:
-        """Whether the pod's node hands one GPU to several pods."""
-        return pod.node in self._sharing
+        """Whether the pod's GPUs may be other pods' as well."""
+        return node_key(pod.node) in self._sharing or any(_is_share(one) for one in pod.requests)
+
+    def is_opaque(self, pod: PodRecord) -> bool:
+        """Whether telemetry of devices does not speak of what the pod holds."""
+        return pod.node in self._virtual or any(_is_fraction(one) for one in pod.requests)
+
+    def completed(self, found: DeviceEvidence, holders: list[PodRecord]) -> DeviceEvidence:
+        """Return a device with what the cluster knows: whether it is shared, and its model."""
+        shared = (
+            found.shared
+            or len(holders) > 1
+            or node_key(found.node) in self._sharing
+            or any(self.shares(pod) for pod in holders)
+        )
+        model = found.model
+        if not model and holders:
+            model = self._products.get(holders[0].node, "")
+        if (shared, model) == (found.shared, found.model):
+            return found
+        return replace(found, shared=shared, model=model)
 
     def holders(self, found: DeviceEvidence) -> list[tuple[PodRecord, Reason | None]]:
         """Return the live pods that a device's labels name, each with what speaks against it."""
@@ -123,11 +155,7 @@ class _Finder:
             else:
                 live[name] = pod
         placed = [pod for pod in live.values() if not self._elsewhere(found.node, pod)]
-        doubt = None
-        if len(placed) > 1 or found.shared:
-            doubt = Reason.SHARED_DEVICE
-        elif strangers:
-            doubt = Reason.OWNER_CHANGED
+        doubt = Reason.OWNER_CHANGED if strangers else None
         answer: list[tuple[PodRecord, Reason | None]] = [(pod, doubt) for pod in placed]
         answer.extend(
             (pod, Reason.WRONG_NODE) for pod in live.values() if self._elsewhere(found.node, pod)
@@ -154,6 +182,16 @@ class _Finder:
         """
         told = node_key(node)
         return bool(told and pod.node and told in self._nodes and told != node_key(pod.node))
+
+
+def _is_share(resource: str) -> bool:
+    """Whether a resource is a share of a GPU, as NVIDIA's device plugin names them."""
+    return resource.endswith(".shared")
+
+
+def _is_fraction(resource: str) -> bool:
+    """Whether a resource is of another plug-in, which hands out parts in a way of its own."""
+    return not resource.startswith(_WHOLE)
 
 
 def _by_name(pods: Iterable[PodRecord]) -> dict[PodName, PodRecord]:

@@ -210,6 +210,11 @@ class Settings(_Section):
     liveness_changes: int = Field(
         10, ge=1, description="Changes asked for, at most a third of the steps."
     )
+    measurable_models: tuple[str, ...] = Field(
+        (),
+        description="More GPU models whose zeros are believed: names as the exporter tells them, "
+        "with * for any text. Models that were seen at work need not be listed.",
+    )
     cycle_seconds: Duration = Field(60.0, gt=0, description="Time between two cycles (`-c`).")
     confirmations: int = Field(2, ge=1, description="Cycles in a row that must find it idle.")
     notice_seconds: Duration = Field(
@@ -293,4 +298,5 @@ class Settings(_Section):
             budget_ratio_per_hour=self.budget.ratio_per_hour,
             enabled_kinds=self.enabled_kinds,
             protected_namespaces=self.protected_namespaces,
+            measurable_models=self.measurable_models,
         )

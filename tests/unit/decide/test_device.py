@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.story import told_rules
@@ -34,12 +35,19 @@ def judged(
     born_at: float = 0.0,
     period: Period = PERIOD,
     mig_instance: str = "",
+    model: str = "NVIDIA H100 80GB HBM3",
+    shared: bool = False,
+    known: dict[str, Any] | None = None,
 ) -> DeviceFinding:
     evidence = DeviceEvidence(
-        device=DeviceId("GPU-x", mig_instance), period=period, signals=signals
+        device=DeviceId("GPU-x", mig_instance),
+        period=period,
+        signals=signals,
+        model=model,
+        shared=shared,
     )
-    yardstick = Yardstick(rules=RULES, at=at, scrape_interval_seconds=scrape)
-    return judge_device(evidence, yardstick, born_at=born_at, suspect=False)
+    yardstick = Yardstick(rules=RULES, at=at, scrape_interval_seconds=scrape, **(known or {}))
+    return judge_device(evidence, yardstick, born_at=born_at, node="node-1")
 
 
 def test_a_whole_and_quiet_window_is_idle() -> None:
@@ -136,3 +144,58 @@ def test_only_a_device_without_a_profiling_signal_needs_twice_the_window() -> No
 
     assert needed(ENGINE, UTIL) == needed() == needed(UTIL, mig_instance="1") == 2100
     assert needed(UTIL, ENERGY) == 4200
+
+
+XID = replace(ENGINE, signal=Signal.XID, metric="DCGM_FI_DEV_XID_ERRORS")
+
+
+@pytest.mark.parametrize(
+    ("changes", "there", "reason"),
+    [
+        (0, 0, Reason.IDLE),
+        (1, 10, Reason.DEVICE_ERROR),
+        (0, 1, Reason.DEVICE_ERROR),
+        (0, 32, Reason.DEVICE_ERROR),
+        (0, 33, Reason.IDLE),
+        (0, 35, Reason.IDLE),
+    ],
+)
+def test_an_error_that_is_new_in_the_window_is_a_doubt(
+    changes: int, there: int, reason: Reason
+) -> None:
+    xid = replace(XID, changes=changes, loud_steps=there)
+    assert judged(ENGINE, ENERGY, xid).reason is reason
+
+
+def test_an_error_does_not_hide_work() -> None:
+    busy = replace(ENGINE, active_steps=1, last_active_at=PERIOD.end)
+    assert judged(busy, replace(XID, changes=1)).reason is Reason.GPU_ACTIVE
+
+
+def test_a_shared_device_is_idle_by_its_engine_only_and_on_a_quiet_node_only() -> None:
+    assert judged(ENGINE, UTIL, ENERGY, shared=True).reason is Reason.IDLE
+    assert judged(UTIL, ENERGY, shared=True).reason is Reason.NO_PRIMARY_SIGNAL
+    restless = {"restless_nodes": frozenset({"node-1"})}
+    assert judged(ENGINE, ENERGY, shared=True, known=restless).reason is Reason.SHARED_DEVICE
+    assert judged(ENGINE, ENERGY, known=restless).reason is Reason.IDLE
+
+
+def test_utilisation_of_a_shared_device_can_prove_work_and_contradict() -> None:
+    busy = replace(UTIL, active_steps=1, last_active_at=PERIOD.end)
+    assert judged(ENGINE, busy, shared=True).reason is Reason.GPU_ACTIVE
+    assert judged(ENGINE, replace(busy, loud_steps=1), shared=True).reason is Reason.CONTRADICTION
+
+
+def test_a_device_that_fell_quiet_with_many_is_held_unless_it_works() -> None:
+    known = {"silenced": {DeviceId("GPU-x"): PERIOD.end + 60}}
+    found = judged(ENGINE, ENERGY, known=known)
+    assert (found.verdict, found.reason) == (Verdict.UNKNOWN, Reason.SUDDEN_SILENCE)
+    busy = replace(ENGINE, active_steps=1, last_active_at=PERIOD.end)
+    assert judged(busy, ENERGY, known=known).reason is Reason.GPU_ACTIVE
+
+
+def test_a_zero_counts_on_a_model_that_was_seen_at_work_only() -> None:
+    assert judged(ENGINE, ENERGY, model="NVIDIA GB10").reason is Reason.UNPROVEN_METER
+    assert judged(ENGINE, ENERGY, model="").reason is Reason.UNPROVEN_METER
+    seen = {"proven": frozenset({("NVIDIA GB10", Signal.ENGINE)})}
+    assert judged(ENGINE, ENERGY, model="NVIDIA GB10", known=seen).reason is Reason.IDLE

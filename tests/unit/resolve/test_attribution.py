@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from support.telling_time import START
@@ -122,9 +123,52 @@ def test_a_known_pod_that_is_over_is_a_stranger_under_the_native_scheme_too() ->
 
 
 def test_two_live_pods_share() -> None:
-    answer, _ = found([pod("p"), pod("q")], device(exported("p"), exported("q")))
-    shared = (["GPU-1"], Reason.SHARED_DEVICE)
-    assert answer == {"p": shared, "q": shared}
+    view = ClusterView(
+        pods=(pod("p"), pod("q")), nodes={"node-1": NodeRecord(name="node-1", ready=True)}
+    )
+    one = device(exported("p"), exported("q"))
+    answer = attribute(view, {one.device: one})
+    assert [(held.gap, held.devices[0].shared) for held in answer.pods] == [(None, True)] * 2
+
+
+def on_node(
+    one: PodRecord, *devices: DeviceEvidence, node: NodeRecord
+) -> tuple[Reason | None, list[tuple[bool, str]]]:
+    view = ClusterView(pods=(one,), nodes={node.name: node})
+    answer = attribute(view, {device.device: device for device in devices})
+    (held,) = answer.pods
+    return held.gap, [(found.shared, found.model) for found in (*held.devices, *answer.loose)]
+
+
+def test_every_device_of_a_node_that_shares_is_shared_even_one_that_nobody_holds() -> None:
+    node = NodeRecord(name="node-1", ready=True, sharing="mps", product="NVIDIA-L4")
+    spare = device(SeriesLabels(native=EXPORTER), uuid="GPU-2")
+    told = [(True, "NVIDIA-L4"), (True, "")]
+    assert on_node(pod("p"), device(exported("p")), spare, node=node) == (None, told)
+
+
+def test_several_shares_may_be_of_one_gpu_but_none_is_a_gap() -> None:
+    node = NodeRecord(name="node-1", ready=True, sharing="time-slicing")
+    assert on_node(pod("p", gpus=2), device(exported("p")), node=node)[0] is None
+    assert on_node(pod("p", gpus=2), node=node)[0] is Reason.NO_SERIES
+
+
+def test_a_share_is_told_by_its_resource_name_too() -> None:
+    node = NodeRecord(name="node-1", ready=True)
+    shares = replace(pod("p"), requests={"nvidia.com/gpu.shared": 1})
+    assert on_node(shares, device(exported("p")), node=node) == (None, [(True, "")])
+
+
+@pytest.mark.parametrize(
+    ("resource", "sharing"),
+    [("aliyun.com/gpu-mem", ""), ("volcano.sh/vgpu-number", ""), ("nvidia.com/gpu", "vgpu")],
+)
+def test_parts_of_other_plug_ins_and_virtual_gpus_are_never_judged(
+    resource: str, sharing: str
+) -> None:
+    node = NodeRecord(name="node-1", ready=True, sharing=sharing)
+    one = replace(pod("p"), requests={resource: 1})
+    assert on_node(one, device(exported("p")), node=node)[0] is Reason.SHARED_DEVICE
 
 
 def test_a_board_with_slices_is_held_by_nobody() -> None:
