@@ -111,6 +111,18 @@ def identified(
     newest: dict[SeriesLabels, int] = {}
     for labels, step in sightings:
         newest[labels] = max(step, newest.get(labels, step))
+    if len(newest) == 1:  # most devices, most of the time
+        (only,) = newest
+        named = only.exported is not None or only.native is not None
+        return DeviceEvidence(
+            device=device,
+            period=period,
+            signals=signals,
+            owners=(only,) if named else (),
+            node=only.node,
+            model=only.model,
+            shared=bool(only.replica),
+        )
     ordered = sorted(newest, key=lambda labels: (newest[labels], _order(labels)))
     return DeviceEvidence(
         device=device,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_pruner.decide.evidence import identified
-from gpu_pruner.decide.facts import Series, SignalFacts, Window, signal_evidence
+from gpu_pruner.decide.facts import Series, SignalFacts, Steps, Window, signal_evidence
 from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS, active_from
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import (
@@ -27,8 +27,33 @@ from gpu_pruner.model.signals import (
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import HOUR, Seconds
 
+_RECENT = 8
+"""Steps of a series that are kept to compare the next slice with. A slice that reaches back further
+finds fewer changes than there were, never more."""
+
 _ORDER = {signal: place for place, signal in enumerate(Signal)}
-_Memo = dict[tuple[str, Signal, Window], SignalEvidence | None]
+_Masks = tuple[str, int, int, int, int, int]
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the signals of a device show over a period."""
+
+    signals: tuple[SignalEvidence, ...]
+    only_util: bool = False
+    """Whether UTIL is all that could prove idleness."""
+
+    def __post_init__(self) -> None:
+        primary = {one.signal for one in self.signals}.intersection(PRIMARY_ORDER)
+        self.only_util = primary == {Signal.UTIL}
+
+
+@dataclass(slots=True)
+class _Memo:
+    """What was worked out for one period already: most devices of a fleet show the same."""
+
+    signals: dict[tuple[str, Signal, Window], SignalEvidence | None] = field(default_factory=dict)
+    devices: dict[tuple[_Masks, ...], _Told] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -49,6 +74,31 @@ class _Record:
                     self.sightings[place] = (known, step)
                 return
         self.sightings.append((labels, step))
+
+
+@dataclass(slots=True)
+class _Slice:
+    """One signal's part of a slice. Tracks that share one tuple of steps are read once."""
+
+    threshold: float
+    known: dict[int, tuple[Steps, SignalFacts]] = field(default_factory=dict)
+
+    def add(self, track: Track, *, to: SignalFacts, base: int) -> None:
+        """Add a track to what is known of its device."""
+        steps = track.steps
+        found = self.known.get(id(steps))
+        if found is None or found[0] is not steps:
+            read = SignalFacts(track.signal, track.metric)
+            read.absorb(steps, base=base, active_from=self.threshold)
+            found = self.known[id(steps)] = (steps, read)
+        told = found[1]
+        to.present |= told.present
+        if told.active:
+            to.active |= told.active
+        if told.loud:
+            to.loud |= told.loud
+        if told.invalid:
+            to.invalid |= told.invalid
 
 
 class ScreenTable:
@@ -95,9 +145,10 @@ class ScreenTable:
         self._slice, self.hole_from = self._slice + 1, None
         if self.newest_step is None or period.last > self.newest_step:
             self.newest_step = period.last
+        slices = {signal: _Slice(active_from(signal, rules)) for signal in Signal}
         for track in screen.tracks:
             if track.steps:
-                self._absorb(track, active_from(track.signal, rules), begin=period.first)
+                self._absorb(track, slices[track.signal], begin=period.first)
         if self.newest_step - self._base > 2 * kept:
             self._forget(self.newest_step - kept)
 
@@ -113,45 +164,47 @@ class ScreenTable:
         if period.step_seconds != self._step_seconds:
             return {}
         double = Period(period.first - period.steps, period.last, period.step_seconds)
-        single_memo: _Memo = {}
-        double_memo: _Memo = {}
+        single_memo, double_memo = _Memo(), _Memo()
         found: dict[DeviceId, DeviceEvidence] = {}
         for device, record in self._records.items():
-            seen, signals = period, self._signals(device, period, memo=single_memo)
-            primary = {one.signal for one in signals}.intersection(PRIMARY_ORDER)
-            if primary == {Signal.UTIL}:
-                seen, signals = double, self._signals(device, double, memo=double_memo)
+            seen, told = period, self._signals(device, period, memo=single_memo)
+            if told.only_util:
+                seen, told = double, self._signals(device, double, memo=double_memo)
+            signals = told.signals
             inside = [one for one in record.sightings if one[1] >= seen.first]
             if signals or inside:
                 found[device] = identified(device, seen, signals=signals, sightings=inside)
         return found
 
-    def _signals(
-        self, device: DeviceId, period: Period, *, memo: _Memo
-    ) -> tuple[SignalEvidence, ...]:
-        found = [
-            one
-            for facts in self._records[device].signals.values()
-            if (one := self._read(facts, period, memo=memo))
-        ]
+    def _signals(self, device: DeviceId, period: Period, *, memo: _Memo) -> _Told:
+        """Return what a device's signals show; devices with the same facts share one answer."""
+        facts = list(self._records[device].signals.values())
         if device.mig_instance and (board := self._records.get(device.board)) is not None:
-            own = {one.signal for one in found}
-            for signal in LIVENESS_ORDER:
-                facts = board.signals.get(signal) if signal not in own else None
-                if facts is not None and (one := self._read(facts, period, memo=memo)) is not None:
-                    found.append(one)
-        found.sort(key=lambda one: _ORDER[one.signal])
-        return tuple(found)
+            own = {one.signal for one in facts if self._read(one, period, memo=memo)}
+            wanted = [one for one in LIVENESS_ORDER if one not in own]
+            facts += [board.signals[one] for one in wanted if one in board.signals]
+        key = tuple(
+            [
+                (one.metric, one.present, one.active, one.invalid, one.loud, one.changes)
+                for one in facts
+            ]
+        )
+        told = memo.devices.get(key)
+        if told is None:
+            found = [read for one in facts if (read := self._read(one, period, memo=memo))]
+            found.sort(key=lambda one: _ORDER[one.signal])
+            told = memo.devices[key] = _Told(tuple(found))
+        return told
 
     def _read(self, facts: SignalFacts, period: Period, *, memo: _Memo) -> SignalEvidence | None:
         """Return one signal's evidence; devices with the same facts share one value."""
         window = facts.window(period, base=self._base)
         key = (facts.metric, facts.signal, window)
-        if key not in memo:
-            memo[key] = signal_evidence(facts, period, window=window)
-        return memo[key]
+        if key not in memo.signals:
+            memo.signals[key] = signal_evidence(facts, period, window=window)
+        return memo.signals[key]
 
-    def _absorb(self, track: Track, threshold: float, *, begin: int) -> None:
+    def _absorb(self, track: Track, told: _Slice, *, begin: int) -> None:
         record = self._records.get(track.device)
         if record is None:
             record = self._records[track.device] = _Record()
@@ -164,10 +217,11 @@ class ScreenTable:
             if unseen + 1 < begin and (self.hole_from is None or unseen < self.hole_from):
                 self.hole_from = unseen
         facts.metric = min(facts.metric, track.metric)
-        facts.absorb(track.steps, base=self._base, active_from=threshold)
+        told.add(track, to=facts, base=self._base)
         rule = SIGNALS[track.signal]
         if rule.counts_changes and (series := self._series(facts, track)) is not None:
             series.move(track.steps, base=self._base, lowest=rule.lowest, highest=rule.highest)
+            series.recent = series.recent[-_RECENT:]
 
     def _series(self, facts: SignalFacts, track: Track) -> Series | None:
         """Return the series that a track continues.

@@ -6,6 +6,8 @@ the table as it was and shows as a breaker, never as idleness.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_pruner.decide.screen import ScreenTable
@@ -13,7 +15,7 @@ from gpu_pruner.errors import ObservationError
 from gpu_pruner.loop.ports import Cluster
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import Period
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period
 from gpu_pruner.model.telemetry import Screen, TelemetrySource
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.resolve.assemble import Reading
@@ -45,6 +47,7 @@ class Observer:
         self._step_seconds: Seconds = MINUTE
         self._seen_until: Timestamp | None = None
         self._table = ScreenTable()
+        self._evidence: Mapping[DeviceId, DeviceEvidence] = {}
 
     async def look(self, now: Timestamp) -> Observation:
         """Return this cycle's observation and absorb its screen into the table."""
@@ -58,7 +61,8 @@ class Observer:
             self._scrape_interval = screen.scrape_interval_seconds
             self._step_seconds = screen.period.step_seconds
             self._seen_until = screen.period.end
-            self._table.absorb(screen, self._rules)
+            # In a thread: a large fleet takes longer than the event loop may stand still.
+            self._evidence = await asyncio.to_thread(self._absorbed, screen)
         return Observation(at=now, view=self._cluster.view(), screen=screen, failure=failure)
 
     def reading(self, now: Timestamp, *, honor_labels: bool | None) -> Reading:
@@ -71,16 +75,23 @@ class Observer:
             now: the end of the window where no screen was ever answered.
             honor_labels: which pod labels hold the workload; None: by meaning.
         """
-        period = Period.ending(
+        return Reading(
+            period=self._period(now),
+            scrape_interval_seconds=self._scrape_interval,
+            evidence=self._evidence,
+            honor_labels=honor_labels,
+        )
+
+    def _absorbed(self, screen: Screen) -> Mapping[DeviceId, DeviceEvidence]:
+        """Absorb a screen, and return what is known of the window that ends with it."""
+        self._table.absorb(screen, self._rules)
+        return self._table.evidence(self._period(screen.period.end))
+
+    def _period(self, now: Timestamp) -> Period:
+        return Period.ending(
             now if self._seen_until is None else self._seen_until,
             length=self._rules.window_seconds,
             step_seconds=self._step_seconds,
-        )
-        return Reading(
-            period=period,
-            scrape_interval_seconds=self._scrape_interval,
-            evidence=self._table.evidence(period),
-            honor_labels=honor_labels,
         )
 
     def _back_to(self, now: Timestamp) -> Timestamp:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import Generic, TypeVar
 
 from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels
@@ -141,14 +142,14 @@ def identify(labels: Mapping[str, str], *, job: str = "", node_label: str = "") 
             model=_first(labels, MODELS),
             mig_profile=_first(labels, MIG_PROFILES),
             replica=labels.get(REPLICA, ""),
-            job=labels.get(JOB, "") or job,
+            job=intern(labels.get(JOB, "") or job),
         ),
     )
 
 
 def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
     """Return the first of these labels that is not empty, or nothing."""
-    return next((labels[name] for name in names if labels.get(name)), "")
+    return next((intern(labels[name]) for name in names if labels.get(name)), "")
 
 
 def _instance(labels: Mapping[str, str]) -> str:
@@ -161,5 +162,5 @@ def _instance(labels: Mapping[str, str]) -> str:
 def _pod(labels: Mapping[str, str], namespace: str, name: str) -> PodName | None:
     """Return the pod that two labels name; one without the other names none."""
     if labels.get(namespace) and labels.get(name):
-        return PodName(labels[namespace], labels[name])
+        return PodName(intern(labels[namespace]), intern(labels[name]))
     return None

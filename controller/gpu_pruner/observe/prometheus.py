@@ -178,7 +178,8 @@ class PrometheusSource:
             for one in answer
             if (identity := self._identities.of(bytes(one.metric))) is not None
         )
-        table.take(field, named, read=lambda values: _steps(values, step))
+        numbers = _Numbers(step)
+        table.take(field, named, read=lambda values: _steps(values, numbers))
 
     def _range(self, query: str, period: Period) -> list[Series]:
         self._check_time()
@@ -284,6 +285,18 @@ def _scope(settings: PrometheusSettings) -> Scope:
     return Scope(matcher=limit if settings.cluster else "", node_label=settings.node_label)
 
 
-def _steps(values: bytes, step: int) -> Steps:
+class _Numbers(dict[float, int]):
+    """From a moment to the number of the step that ends with it, worked out once per answer."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self._step = step
+
+    def __missing__(self, at: float) -> int:
+        number = self[at] = round(at / self._step) - 1
+        return number
+
+
+def _steps(values: bytes, numbers: _Numbers) -> Steps:
     """Return the points of a range, numbered by the step that each is the end of."""
-    return tuple([(round(at / step) - 1, value) for at, value in points(values)])
+    return tuple([(numbers[at], value) for at, value in points(values)])
