@@ -262,7 +262,7 @@ def _void(standing: Standing, why: str) -> Step:
 def _unmeasured(check: Check, step: Step) -> Step:
     """Ask for a measurement, or say why there is none."""
     if check.wanted is not None:
-        return replace(step, action=Action.VERIFY, verify=check.wanted)
+        return replace(step, action=Action.VERIFY, verify=check.wanted, window=check.window)
     return replace(
         step,
         verdict=Verdict.UNKNOWN,

@@ -14,7 +14,7 @@ from gpu_pruner.decide.wording import Why
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Verification
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import Period
+from gpu_pruner.model.signals import DeviceEvidence, Period
 from gpu_pruner.model.snapshot import Breaker, Workload
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
@@ -34,6 +34,7 @@ class Step:
     """
     action: Action = Action.NONE
     verify: Period | None = None
+    window: Period | None = None
     verified_at: Timestamp | None = None
 
 
@@ -121,20 +122,32 @@ class Standing:
     def check(self, length: Seconds) -> Check:
         """Look at the full-window measurement of this root's devices.
 
+        A period longer than the window has to be free of work and of doubt, but may have a hole
+        before the window: while nothing was seen the clock stood still, so that nothing rests on
+        that time.
+
         Args:
-            length: seconds up to now that it has to cover.
+            length: seconds up to now that it has to reach back; at least the window.
         """
         made, now = self.verification, self.now
         period = Period.ending(now, length=length, step_seconds=self.step_seconds)
         if made is None or now - made.at > self.rules.verify_max_age_seconds:
-            return Check(wanted=period)
+            window = Period.ending(
+                now, length=self.judgement.window_seconds, step_seconds=self.step_seconds
+            )
+            return Check(wanted=period, window=window if window != period else None)
         if made.failure:
             return Check(failure=made.failure)
         if any(one.period.first > period.first for one in made.evidence):
             return Check(failure="the measurement does not reach back far enough")
-        measured = {one.device: one for one in made.evidence}
-        judgement = judge_workload(self.workload, self.yardstick, measured=measured)
+        judgement = self._judged(made.evidence)
+        if judgement.reason is Reason.LOW_COVERAGE and made.recent:
+            judgement = self._judged(made.recent)
         return Check(judgement=judgement, at=made.at)
+
+    def _judged(self, evidence: tuple[DeviceEvidence, ...]) -> Judgement:
+        measured = {one.device: one for one in evidence}
+        return judge_workload(self.workload, self.yardstick, measured=measured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +156,8 @@ class Check:
 
     wanted: Period | None = None
     """It is still to be made, over this period."""
+    window: Period | None = None
+    """The judged window at the end of that period, where it reaches back further."""
     failure: str = ""
     """Why it could not be made."""
     judgement: Judgement | None = None

@@ -13,7 +13,7 @@ from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.plan import Decision, Verification
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Track
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Track
 from gpu_pruner.model.telemetry import TelemetrySource
 
 
@@ -46,10 +46,14 @@ async def _verify_one(
         tracks = await source.verify(devices, period)
     except ObservationError as error:
         return Verification(at=at, failure=str(error))
-    evidence: list[DeviceEvidence] = [
-        fold(device, _about(device, tracks), period=period, rules=rules) for device in devices
-    ]
-    return Verification(at=at, evidence=tuple(evidence))
+
+    def over(stretch: Period) -> tuple[DeviceEvidence, ...]:
+        return tuple(
+            fold(device, _about(device, tracks), period=stretch, rules=rules) for device in devices
+        )
+
+    recent = () if decision.window is None else over(decision.window)
+    return Verification(at=at, evidence=over(period), recent=recent)
 
 
 def _about(device: DeviceId, tracks: tuple[Track, ...]) -> tuple[Track, ...]:

@@ -53,6 +53,8 @@ class Decision:
     action: Action = Action.NONE
     verify: Period | None = None
     """What to measure, where `action` is VERIFY."""
+    window: Period | None = None
+    """The judged window at the end of `verify`, where that reaches back further."""
     decision_id: str = ""
     """Same root, warning and deadline give the same id: a crash makes no second decision."""
     findings: tuple[DeviceFinding, ...] = ()
@@ -81,6 +83,9 @@ class Verification:
 
     at: Timestamp
     evidence: tuple[DeviceEvidence, ...] = ()
+    """Over the whole period that was asked for."""
+    recent: tuple[DeviceEvidence, ...] = ()
+    """The same over the judged window at its end, where the period reaches back further."""
     failure: str = ""
     """Why the measurement could not be made; it then refuses this root only."""
 
