@@ -19,6 +19,7 @@ LENGTH = 170 * MINUTE
 SCRAPE = 30.0
 STRANGER = {"namespace": "team-gone", "pod": "gone-0", "container": "main"}
 UNLABELLED = {"namespace": "", "pod": "", "container": ""}
+MODEL = "NVIDIA H100 80GB HBM3"
 BURSTS = (0.0005, 0.002, 0.0099, 0.0101, 0.05, 0.9)
 """Engine activity around the threshold of 0.01, and far above."""
 GARBAGE = (218322032.0, float("nan"), -1.0, 5.0)
@@ -126,7 +127,8 @@ def _device(made: Past, number: int, kind: str, rng: Random) -> None:
         at = made.begin + offset + place * SCRAPE
         millijoules += 70_000 * SCRAPE + rng.uniform(0, 1000)
         for metric in metrics[kind]:
-            own = {"UUID": uuid, "Hostname": made.node, **(mig if metric != ENERGY else {})}
+            own = {"UUID": uuid, "Hostname": made.node, "modelName": MODEL}
+            own |= mig if metric != ENERGY else {}
             labels = own | (made.owner(at) if metric != ENERGY or not mig else {})
             value = float(round(millijoules)) if metric == ENERGY else 0.0
             made.samples.append(Sample(metric, at, value, labels))
