@@ -187,7 +187,7 @@ async def test_replicas_of_a_shared_device_are_told_apart(live: PrometheusServer
     found = await tracks_of(live, DeviceId("GPU-ffff"))
     assert {one.labels.replica for one in found[Signal.MEMORY]} == {"1", "3"}
     judged = verdict(DeviceId("GPU-ffff"), found)
-    assert (judged.verdict, judged.reason) == (Verdict.UNKNOWN, Reason.SHARED_DEVICE)
+    assert (judged.verdict, judged.reason) == (Verdict.UNKNOWN, Reason.NO_PRIMARY_SIGNAL)
 
 
 async def test_a_page_of_everything_is_screened_and_its_gaps_are_told(
