@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -88,6 +89,8 @@ async def connected(
         if settings.mode is Mode.SCALE_DOWN and not books_available:
             raise ConfigurationError(f"{NO_KIND} (or run with -r dry-run)")
         await source.start()
+        gc.collect()
+        gc.freeze()  # the collector need not walk the modules and the first list again and again
         yield _assembled(
             settings,
             clock,
