@@ -44,6 +44,9 @@ from gpu_pruner.settings.schema import Duration, Settings
 
 REFERENCE = Path(__file__).parent / "reference"
 CRD = Path(__file__).parents[1] / "deploy" / "crds" / "gpuworkloads.yaml"
+CASES = Path(__file__).parents[1] / "tests" / "cases"
+BY_THE_LOOP = {Reason.NOT_DELIVERED: "a warning that reaches nobody (`tests/unit/loop`)"}
+"""What the loop finds out after deciding, with its tests."""
 BEGIN = "<!-- begin: written by docs/generate.py -->"
 END = "<!-- end -->"
 
@@ -91,8 +94,57 @@ def sentence(text: str) -> str:
 
 
 def reasons() -> str:
-    """Return the table of reasons, in the order of the code."""
-    return table(("Reason", "Rule"), [(code(one.value), one.rule) for one in Reason])
+    """Return the table of reasons, in the order of the code, each with a case that ends in it."""
+    told = told_cases()
+    rows = [
+        (
+            code(one.value),
+            one.rule,
+            sources(one.source),
+            BY_THE_LOOP.get(one) or told.get(one.value, ""),
+        )
+        for one in Reason
+    ]
+    return table(("Reason", "Rule", "Source", "Case"), rows)
+
+
+def sources(text: str) -> str:
+    """Return the sources of a reason as links."""
+    return ", ".join(source_link(one) for one in text.split())
+
+
+def source_link(text: str) -> str:
+    """Return one source as a link: a report as ``repository#number``, or a section of ours."""
+    where, _, part = text.partition("#")
+    if "/" in where:
+        return f"[{where.partition('/')[2]} {part}](https://github.com/{where}/issues/{part})"
+    page = f"../explanation/{where}.md"
+    return f"[{where}]({page}#{part})" if part else f"[{where}]({page})"
+
+
+def told_cases() -> dict[str, str]:
+    """Return the name of the first case that expects each reason."""
+    found: dict[str, str] = {}
+    for file in sorted(CASES.glob("*.yaml")):
+        for case in yaml.safe_load(file.read_text(encoding="utf-8")):
+            for step in case.get("story", [case]):
+                for word in words_of(step["expect"]):
+                    found.setdefault(word, case["name"])
+    return found
+
+
+def words_of(expected: object) -> Iterator[str]:
+    """Yield every text in what a case expects; reasons are among them."""
+    match expected:
+        case str():
+            yield expected
+        case dict():
+            for key, value in expected.items():
+                if key not in {"message", "not_message"}:
+                    yield from words_of(value)
+        case list():
+            for value in expected:
+                yield from words_of(value)
 
 
 def annotation_keys() -> str:

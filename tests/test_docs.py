@@ -76,6 +76,14 @@ def test_every_reason_is_documented(reason: Reason) -> None:
     assert reason.rule.endswith(".")
 
 
+@pytest.mark.parametrize("reason", Reason, ids=str)
+def test_every_reason_has_a_rule_a_source_and_a_case(reason: Reason) -> None:
+    (row,) = re.findall(rf"^\| `{reason.value}` \| .*$", reference("reasons.md"), re.MULTILINE)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert len(cells) == 4
+    assert all(cells)
+
+
 def test_every_breaker_is_documented() -> None:
     names = set(re.findall(r'_breaker\(\s*"(\w+)"', inspect.getsource(breaker)))
     assert names

@@ -8,7 +8,7 @@ A workload of a case; everything has a default, which is a healthy idle Deployme
     gpus: 4 | [idle, busy, {engine: 0.4 at -20m}]      devices of the only pod
     pods: 3 | [{gpus: 2, ready: -10m}, {phase: Pending, created: -5m, gpus: 1}]
     owner: {desired: 2, ready: 1, updated: 1, generation: 2, halted: true, deletes_volumes: true,
-            annotations: {}, labels: {}, hidden: true}
+            sized_by: kubectl, annotations: {}, labels: {}, hidden: true}
     intent: {keep_until: 2h, keep_by: jo, exempt: true}
     book: {phase: Warned, warned_at: -10m, pause_at: 5m, warned_mode: scale-down}
 
@@ -218,6 +218,7 @@ class Told:
                 ready=told.get("ready", ready) if has_size else None,
                 updated=told.get("updated", size) if has_size else None,
                 halted=bool(told.get("halted", False)),
+                sized_by=str(told.get("sized_by", "")),
                 deletes_volumes=bool(told.get("deletes_volumes", False)),
                 labels=told.get("labels", {}),
                 annotations=told.get("annotations", {}),

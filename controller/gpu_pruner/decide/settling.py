@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpu_pruner.decide.contested import taken_back
 from gpu_pruner.decide.standing import Standing, Step
 from gpu_pruner.decide.wording import clock_time
 from gpu_pruner.model.annotations import PAUSED
@@ -30,7 +31,8 @@ def pausing(standing: Standing) -> Step:
         return _ordered(standing, "The root object is out of sight")
     if not owner.halted:
         return _not_halted(standing, owner)
-    if standing.veto is not None:
+    # A contest keeps us from pausing; it does not undo what a person ordered.
+    if standing.veto is not None and standing.veto.reason is not Reason.CONTESTED:
         return _restore(standing, f"{standing.veto.detail}: the pause is taken back")
     left = len(standing.workload.pods)
     if left:
@@ -43,7 +45,7 @@ def paused(standing: Standing) -> Step:
     owner = standing.workload.owner
     if owner is None or owner.halted:
         return _idle(standing.stay((Reason.PAUSED, _since(standing))))
-    return standing.enter(Phase.WATCHING, (Reason.RESTARTED, Reason.RESTARTED.rule))
+    return taken_back(standing, owner)
 
 
 def restoring(standing: Standing) -> Step:
@@ -67,7 +69,7 @@ def _not_halted(standing: Standing, owner: OwnerObject) -> Step:
     if standing.breaker is not None or fresh:
         return _ordered(standing, "It does not show on the root object yet")
     if PAUSED in owner.annotations:
-        return standing.enter(Phase.WATCHING, (Reason.RESTARTED, Reason.RESTARTED.rule))
+        return taken_back(standing, owner)
     told = "The pause was ordered but never reached the root object"
     step = standing.enter(Phase.WATCHING, (Reason.REFUSED, told))
     return replace(step, book=replace(step.book, paused_at=None))

@@ -97,7 +97,8 @@ class Standing:
         """Go to a phase with the book otherwise as it is, or with the given one.
 
         Going back to `WATCHING` clears the book, but for what outlives a warning: the moment of the
-        last pause, which the hourly budget counts, and the keep that the cap counts from.
+        last pause, which the hourly budget counts, the keep that the cap counts from, and who took
+        a pause back.
         """
         told = self.book if book is None else book
         if phase is Phase.WATCHING and told.phase is not Phase.WATCHING:
@@ -105,6 +106,9 @@ class Standing:
                 paused_at=told.paused_at,
                 long_keep_until=told.long_keep_until,
                 long_keep_read_at=told.long_keep_read_at,
+                reverted_by=told.reverted_by,
+                contested_by=told.contested_by,
+                contested_until=told.contested_until,
                 resource_version=told.resource_version,
                 object_name=told.object_name,
             )
@@ -171,6 +175,7 @@ _WISHES = frozenset(
         Reason.EXEMPT,
         Reason.MALFORMED_EXEMPTION,
         Reason.KEPT,
+        Reason.CONTESTED,
         Reason.HELD,
         Reason.PROTECTED_NAMESPACE,
     }

@@ -168,6 +168,16 @@ class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         Time | None,
         _About(description="The cap of that keep counts from here.", extra_json_schema=_TIME),
     ] = None
+    reverted_by: Annotated[
+        str | None, _About(description="Field manager that took the last pause back, if unknown.")
+    ] = None
+    contested_by: Annotated[
+        str | None, _About(description="Field manager that the workload is left to.")
+    ] = None
+    contested_until: Annotated[
+        Time | None,
+        _About(description="It is left alone until then.", extra_json_schema=_TIME),
+    ] = None
 
 
 class GPUWorkload(msgspec.Struct, frozen=True, gc=False):
@@ -250,6 +260,7 @@ def whole_seconds(book: Book) -> Book:
         paused_at=_rounded(book.paused_at),
         long_keep_until=_rounded(book.long_keep_until),
         long_keep_read_at=_rounded(book.long_keep_read_at),
+        contested_until=_rounded(book.contested_until),
         pause=pause,
     )
 
@@ -280,6 +291,9 @@ def _to_wire(book: Book) -> GPUWorkloadStatus:
         pause=_pause_to_wire(book.pause) if book.pause else None,
         long_keep_until=_written(book.long_keep_until),
         long_keep_read_at=_written(book.long_keep_read_at),
+        reverted_by=book.reverted_by or None,
+        contested_by=book.contested_by or None,
+        contested_until=_written(book.contested_until),
     )
 
 

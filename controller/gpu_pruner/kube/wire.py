@@ -156,10 +156,51 @@ class OwnerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     updated_replicas: int | None = None
 
 
+class Named(msgspec.Struct, frozen=True, gc=False):
+    """A field that a `FieldSet` names; what is below it does not matter."""
+
+
+class SizeField(msgspec.Struct, frozen=True, gc=False):
+    """``f:spec`` of a `FieldSet`, as far as the size goes."""
+
+    replicas: Named | None = msgspec.field(default=None, name="f:replicas")
+
+
+class FieldSet(msgspec.Struct, frozen=True, gc=False):
+    """``fieldsV1``: which fields somebody wrote."""
+
+    spec: SizeField | None = msgspec.field(default=None, name="f:spec")
+
+
+class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """One entry of ``metadata.managedFields``: who wrote what, and when."""
+
+    manager: str = ""
+    time: str | None = None
+    fields_v1: FieldSet | None = None
+
+
+class OwnerMeta(Meta, frozen=True, gc=False, rename="camel"):
+    """``metadata`` of an owner. Only there `managedFields` is read: on pods it is long."""
+
+    managed_fields: tuple[ManagedFields, ...] | None = None
+
+    @property
+    def sized_by(self) -> str:
+        """Return the manager that wrote ``spec.replicas`` last; empty where nobody tells."""
+        writers = [
+            one
+            for one in self.managed_fields or ()
+            if one.fields_v1 and one.fields_v1.spec and one.fields_v1.spec.replicas is not None
+        ]
+        newest = max(writers, key=lambda one: one.time or "", default=None)
+        return newest.manager if newest else ""
+
+
 class Owner(msgspec.Struct, frozen=True, gc=False):
     """A ReplicaSet, Deployment, StatefulSet or Notebook."""
 
-    metadata: Meta = Meta()
+    metadata: OwnerMeta = OwnerMeta()
     spec: OwnerSpec | None = None
     status: OwnerStatus | None = None
 

@@ -68,6 +68,11 @@ class Book:
     """End of a keep that reaches beyond the cap, as asked for; None where no keep is that long."""
     long_keep_read_at: Timestamp | None = None
     """When that keep was first read: the cap counts from here."""
+    reverted_by: str = ""
+    """Field manager, of unknown kind, that took the last pause back soon after it."""
+    contested_by: str = ""
+    """Field manager that we leave the workload to."""
+    contested_until: Timestamp | None = None
     resource_version: str = ""
     """Of the GPUWorkload; empty where none exists yet. Not part of the status."""
     object_name: str = ""

@@ -118,6 +118,9 @@ class OwnerObject:
     """``status.updatedReplicas``; None for kinds without rollouts."""
     halted: bool = False
     """The desired state says: no pods (zero replicas, or the stop annotation)."""
+    sized_by: str = ""
+    """Field manager that wrote ``spec.replicas`` last; empty where unknown, and for kinds without.
+    """
     deletes_volumes: bool = False
     """Scaling down would delete volume claims (``whenScaled: Delete``)."""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -152,6 +152,7 @@ def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
         ready=(status.ready_replicas or 0) if status else None,
         updated=(status.updated_replicas or 0) if status and resource not in _NO_ROLLOUT else None,
         halted=stopped or desired == 0,
+        sized_by=intern(meta.sized_by) if sized else "",
         deletes_volumes=claims is not None and claims.when_scaled == "Delete",
         labels=_ours(meta.labels),
         annotations=_ours(meta.annotations),

@@ -29,6 +29,7 @@ _WEIGHT = (
     Reason.EXEMPT,
     Reason.MALFORMED_EXEMPTION,
     Reason.KEPT,
+    Reason.CONTESTED,
     Reason.HELD,
 )
 
@@ -97,7 +98,20 @@ def vetoes(
     keep = _keep(kept, written, now=now, rules=rules)
     if keep is not None:
         found.append(keep)
+    contest = _contest(kept, now=now)
+    if contest is not None:
+        found.append(contest)
     return tuple(sorted(found, key=lambda veto: _WEIGHT.index(veto.reason)))
+
+
+def _contest(kept: Bookkeeping, *, now: Timestamp) -> Veto | None:
+    """Return the hands-off of a contest; who deletes the GPUWorkload ends it."""
+    until = kept.book.contested_until
+    if until is None or until <= now:
+        return None
+    who = shown(kept.book.contested_by)
+    detail = f"{who} took our pause back; left alone until {rfc3339(until)}"
+    return Veto(reason=Reason.CONTESTED, detail=detail, until=until)
 
 
 def _keep(

@@ -239,3 +239,51 @@ def test_a_notebook_is_halted_by_its_annotation_and_not_by_the_start_up_lock(
 def test_only_a_notebook_is_halted_by_that_annotation() -> None:
     words = {NOTEBOOK_STOPPED: rfc3339(NOON)}
     assert not owner(metadata=meta(annotations=words), spec={"replicas": 1}).halted
+
+
+def managed(manager: str, fields: str, *, at: str = "2026-01-01T10:00:00Z") -> dict[str, object]:
+    return {
+        "manager": manager,
+        "operation": "Update",
+        "time": at,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": json.loads(fields),
+    }
+
+
+SIZE = '{"f:spec":{".":{},"f:replicas":{}}}'
+COUNTED = '{"f:status":{"f:replicas":{},"f:readyReplicas":{}}}'
+
+
+@pytest.mark.parametrize(
+    ("entries", "manager"),
+    [
+        ([], ""),
+        ([managed("kubectl", SIZE)], "kubectl"),
+        ([managed("kube-controller-manager", COUNTED)], ""),
+        ([managed("argocd-controller", SIZE, at="2026-01-01T12:00:00Z"),
+          managed("gpu-pruner", SIZE, at="2026-01-01T11:00:00Z"),
+          managed("kubectl", '{"f:spec":{"f:template":{}}}', at="2026-01-01T13:00:00Z")],
+         "argocd-controller"),
+    ],
+)  # fmt: skip
+def test_who_wrote_the_size_last_is_told(entries: list[dict[str, object]], manager: str) -> None:
+    body = {"metadata": {"name": "d", "managedFields": entries}, "spec": {"replicas": 1}}
+    owner = msgspec.json.decode(json.dumps(body), type=Owner)
+    assert records.owner_object(owner, DEPLOYMENTS).sized_by == manager
+    assert records.owner_object(owner, NOTEBOOKS).sized_by == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "sharing"),
+    [
+        ({}, ""),
+        ({"nvidia.com/gpu.sharing-strategy": "none"}, ""),
+        ({"nvidia.com/gpu.sharing-strategy": "mps"}, "mps"),
+        ({"nvidia.com/gpu.product": "NVIDIA-L4-SHARED"}, "time-slicing"),
+        ({"nvidia.com/vgpu.present": "true", "nvidia.com/gpu.product": "NVIDIA-A40"}, "vgpu"),
+    ],
+)
+def test_how_a_node_shares_its_gpus_is_told(labels: dict[str, str], sharing: str) -> None:
+    node = Node(metadata=Meta(name="n", labels=labels))
+    assert records.node_record(node).sharing == sharing
