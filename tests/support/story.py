@@ -23,7 +23,7 @@ from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action, Decision, Plan, Verification
 from gpu_pruner.model.rules import Mode, Rules
-from gpu_pruner.model.signals import Period
+from gpu_pruner.model.signals import DeviceEvidence, Period
 from gpu_pruner.model.snapshot import Breaker, Snapshot
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.resolve.assemble import Reading, assemble
@@ -148,12 +148,14 @@ class Story:
             for device in self.world.devices()
             for track in device.tracks(period.first - 1, period.last)
         ]
-        return Verification(
-            at=self.now,
-            evidence=tuple(
-                fold(one, tracks, period=period, rules=self.rules) for one in sorted(wanted)
-            ),
-        )
+
+        def over(stretch: Period) -> tuple[DeviceEvidence, ...]:
+            return tuple(
+                fold(one, tracks, period=stretch, rules=self.rules) for one in sorted(wanted)
+            )
+
+        recent = () if decision.window is None else over(decision.window)
+        return Verification(at=self.now, evidence=over(period), recent=recent)
 
     def _follow(self, decision: Decision) -> None:
         book, root = decision.book, decision.workload.root

@@ -131,7 +131,7 @@ class Actor:
         freshness.check(self._clock.now())
         body = target.lever.pause_patch(target.live, record)
         await self._patch(target, body)
-        return Result.DONE, f"{_size(record)}{note}"
+        return Result.DONE, f"being paused; {_size(record)}{note}"
 
     async def _announce(self, root: RootRef, current: Book | None, record: PauseRecord) -> str:
         """Write Pausing into the book, before anything is changed.
@@ -169,14 +169,14 @@ class Actor:
             return Result.DRY_RUN, f"would be restored; {_size(record)}"
         await self._patch(target, target.lever.restore_patch(target.live, record))
         note = await self._note_restore(target.root, book, by=by, why=why)
-        return Result.DONE, f"{_size(record)}{note}"
+        return Result.DONE, f"being restored; {_size(record)}{note}"
 
     async def _already_running(
         self, target: _Target, on_object: PauseRecord | None
     ) -> tuple[Result, str]:
         detail = "somebody restarted it already"
         if on_object is None:
-            return Result.DONE, detail
+            return Result.DONE, "it is not paused; nothing to do"
         if self._mode is Mode.DRY_RUN:
             return Result.DRY_RUN, f"{detail}; the pause record would be removed"
         await self._patch(target, patch_of(target.live, annotations={PAUSED: None}))

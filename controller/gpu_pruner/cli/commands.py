@@ -6,6 +6,8 @@ Without a sub-command the program behaves as the Rust tool: one pass, or for eve
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import sys
 from collections.abc import Callable, Coroutine
 
@@ -48,6 +50,13 @@ def run_command_line() -> None:
     except PrunerError as error:
         sys.stderr.write(f"gpu-pruner: {error}\n")
         sys.exit(_FAILED)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; python must not flush into the pipe again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_FAILED)
+    except OSError as error:
+        sys.stderr.write(f"gpu-pruner: cannot write the result: {error.strerror}\n")
+        sys.exit(_FAILED)
 
 
 def _complete(main: Callable[[], Coroutine[None, None, int]]) -> None:
@@ -82,8 +91,8 @@ def command_line(context: click.Context, /, **flags: object) -> None:
             raise click.UsageError(message)
         return
     if not flags["prometheus_url"] and not flags["exporter"]:
-        click.echo(context.get_help())
-        raise click.UsageError("give --prometheus-url URL (or --exporter URL), or a command")
+        message = "give --prometheus-url URL (or --exporter URL), or a command; see --help"
+        raise click.UsageError(message)
     context.invoke(run if flags["daemon_mode"] else once, **_without(flags, context))
 
 
@@ -121,7 +130,7 @@ def run(**flags: object) -> None:
 @_OUTPUT
 def once(**flags: object) -> None:
     """Make one pass and print every workload that holds GPUs, with its verdict and why."""
-    configure_logging(str(flags["log_format"]))
+    configure_logging(str(flags["log_format"]), level=logging.WARNING)
     settings = settings_from_flags(flags)
     _complete(lambda: running.once(settings, output=str(flags["output"])))
 
@@ -135,7 +144,7 @@ def explain(reference: str, **flags: object) -> None:
 
     REF is kind/namespace/name, or pod/namespace/name.
     """
-    configure_logging(str(flags["log_format"]))
+    configure_logging(str(flags["log_format"]), level=logging.WARNING)
     root = parse_reference(reference)
     settings = settings_from_flags(flags)
     _complete(lambda: running.explain(settings, root, output=str(flags["output"])))
@@ -147,7 +156,7 @@ def explain(reference: str, **flags: object) -> None:
 @kubernetes_options
 def pause(reference: str, reason: str, **flags: object) -> None:
     """Pause one workload now, reversibly, by your own decision and without notice."""
-    configure_logging(str(flags["log_format"]))
+    configure_logging(str(flags["log_format"]), level=logging.WARNING)
     root = parse_reference(reference)
     settings = settings_from_flags(flags)
     _complete(lambda: running.pause(settings, root, reason=reason))
@@ -158,7 +167,7 @@ def pause(reference: str, reason: str, **flags: object) -> None:
 @kubernetes_options
 def resume(reference: str, **flags: object) -> None:
     """Give one paused workload back its exact former size."""
-    configure_logging(str(flags["log_format"]))
+    configure_logging(str(flags["log_format"]), level=logging.WARNING)
     root = parse_reference(reference)
     settings = settings_from_flags(flags)
     _complete(lambda: running.resume(settings, root))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -11,14 +13,23 @@ from gpu_pruner.record.rows import PlanRow, WorkloadRow
 VERDICT_STYLES = {"idle": "yellow", "active": "green", "unknown": "magenta"}
 
 
+_WIDE = 4000
+"""Columns where nobody looks at a terminal: one line per workload, so that grep finds it."""
+
+
+def console() -> Console:
+    """Return standard output: as wide as the terminal, or as wide as a line gets."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+
+
 def plan_table(row: PlanRow) -> Table:
     """Return the workloads as a table: verdict and state in words, colour only beside them."""
-    table = Table(expand=True, header_style="bold", pad_edge=False)
-    table.add_column("workload", overflow="fold", ratio=3)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("workload", no_wrap=True)
     table.add_column("GPUs", justify="right")
     table.add_column("verdict")
     table.add_column("state")
-    table.add_column("why", overflow="fold", ratio=5)
+    table.add_column("why", overflow="fold")
     for one in row.workloads:
         style = VERDICT_STYLES.get(one.verdict, "")
         table.add_row(
@@ -33,21 +44,22 @@ def plan_table(row: PlanRow) -> Table:
 
 def print_plan(row: PlanRow) -> None:
     """Print a plan; breakers first, because they say that nothing will be done."""
-    console = Console(highlight=False)
+    out = console()
     for breaker in row.breakers:
-        console.print(f"[bold red]{breaker.name}[/]: {escape(breaker.message)}")
+        out.print(f"[bold red]{breaker.name}[/]: {escape(breaker.message)}")
     if not row.workloads:
-        console.print("No pod of this cluster requests a GPU.")
+        out.print("No pod of this cluster requests a GPU.")
         return
-    console.print(plan_table(row))
+    out.print(plan_table(row))
 
 
 def print_explanation(row: WorkloadRow) -> None:
     """Print one workload in full: the sentence, its times, and every device with its evidence."""
-    console = Console(highlight=False)
+    out = console()
     style = VERDICT_STYLES.get(row.verdict, "")
-    console.print(f"[bold]{escape(row.ref)}[/]: [{style}]{row.verdict}[/], {row.reason}")
-    console.print(escape(row.message))
+    out.print(f"[bold]{escape(row.ref)}[/]: [{style}]{row.verdict}[/], {row.reason}")
+    out.print(f"  state: {row.state}, GPUs: {row.gpus}")
+    out.print(escape(row.message))
     times = (
         ("idle since", row.idle_since),
         ("warned at", row.warned_at),
@@ -57,7 +69,7 @@ def print_explanation(row: WorkloadRow) -> None:
     )
     for words, moment in times:
         if moment is not None:
-            console.print(f"  {words}: {moment}")
+            out.print(f"  {words}: {moment}")
     table = Table(header_style="bold", pad_edge=False)
     for name in ("device", "node", "model", "verdict", "evidence"):
         table.add_column(name, overflow="fold")
@@ -70,4 +82,4 @@ def print_explanation(row: WorkloadRow) -> None:
             escape(device.detail),
         )
     if row.devices:
-        console.print(table)
+        out.print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
 import signal
 import sys
 
@@ -12,7 +13,7 @@ import structlog
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.cli.printing import print_explanation, print_plan
-from gpu_pruner.cli.wiring import connected
+from gpu_pruner.cli.wiring import connected, telemetry_source
 from gpu_pruner.errors import PrunerError
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.loop.runner import run_forever
@@ -36,6 +37,7 @@ async def run(settings: Settings) -> int:
         0 after an orderly end.
     """
     clock = clock_from_environment()
+    await telemetry_source(settings, clock).close()  # say what is missing before a port is taken
     board = Board()
     listener = Listener(
         application(board, clock, cycle_seconds=settings.cycle_seconds),
@@ -85,12 +87,15 @@ async def explain(settings: Settings, root: RootRef, *, output: str) -> int:
     """Decide as one pass would, write nothing, and print one workload in full.
 
     Returns:
-        0, or 1 where the cluster has no such workload with GPUs.
+        0, or 1 where the cluster has no such workload with GPUs, or where a breaker keeps a
+        cycle from saying anything.
     """
     clock = clock_from_environment()
     rehearsal = settings.model_copy(update={"mode": Mode.DRY_RUN})
     async with connected(rehearsal, clock, Board(), one_pass=True) as controller:
-        decision = await controller.cycle.explain(root)
+        decision, breakers = await controller.cycle.explain(root)
+    for breaker in breakers:
+        sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
     if decision is None:
         sys.stderr.write(f"gpu-pruner: {root.ref} holds no GPU; `once` lists those that do\n")
         return _FAILED
@@ -99,14 +104,14 @@ async def explain(settings: Settings, root: RootRef, *, output: str) -> int:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(row)) + b"\n")
     else:
         print_explanation(row)
-    return _FINE
+    return _FAILED if breakers else _FINE
 
 
 async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
     """Pause one root by a person's decision."""
     clock = clock_from_environment()
     client = await ClusterClient.connect(settings.kubernetes, clock=clock)
-    person = getpass.getuser()
+    person = _person()
     try:
         order = PauseOrder(
             root=root,
@@ -117,26 +122,33 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
         outcome = await Actor(client, clock=clock, mode=Mode.SCALE_DOWN).pause(order)
     finally:
         await client.close()
-    return _told(outcome, done=f"{root.ref} is being paused; undo it with: gpu-pruner resume")
+    return _told(outcome, hint=f"Undo it with: gpu-pruner resume {root.ref}\n")
 
 
 async def resume(settings: Settings, root: RootRef) -> int:
     """Restore one root by a person's decision."""
     clock = clock_from_environment()
     client = await ClusterClient.connect(settings.kubernetes, clock=clock)
-    person = getpass.getuser()
+    person = _person()
     try:
         actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN)
         outcome = await actor.restore(root, by=person, why="resumed with the command line")
     finally:
         await client.close()
-    return _told(outcome, done=f"{root.ref} is being restored")
+    return _told(outcome)
 
 
-def _told(outcome: Outcome, *, done: str) -> int:
+def _person() -> str:
+    """Return who is at the keyboard; a container's user often has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def _told(outcome: Outcome, *, hint: str = "") -> int:
     if outcome.result is Result.DONE:
-        click_line = f"{done}: {outcome.detail}" if outcome.detail else done
-        sys.stdout.write(click_line + "\n")
+        sys.stdout.write(f"{outcome.root.ref}: {outcome.detail}\n{hint}")
         return _FINE
     sys.stderr.write(f"gpu-pruner: {outcome.result.value}: {outcome.detail}\n")
     return _FAILED

@@ -140,7 +140,8 @@ def _assembled(
     in_memory = silent or not watch.view().books_available
     rules = settings.rules()
     actor = Actor(client, clock=clock, mode=settings.mode)
-    books: Books = MemoryBooks() if in_memory else ClusterBooks(actor)
+    onlooker = settings.mode if silent else None
+    books: Books = MemoryBooks(onlooker) if in_memory else ClusterBooks(actor)
     notifier: NotifierPort = (
         Silence() if in_memory else Notifier(client, clock=clock, mode=settings.mode)
     )

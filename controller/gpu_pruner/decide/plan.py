@@ -107,6 +107,7 @@ def _decision(standing: Standing, step: Step) -> Decision:
         book=book,
         action=step.action,
         verify=step.verify,
+        window=step.window,
         decision_id=_decision_id(standing.workload, book),
         findings=step.judgement.findings,
         idle_since=step.judgement.idle_since if book.idle_since is None else book.idle_since,

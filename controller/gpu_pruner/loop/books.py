@@ -14,6 +14,7 @@ from gpu_pruner.model.book import Book
 from gpu_pruner.model.cluster import Bookkeeping, ClusterView
 from gpu_pruner.model.orders import Outcome, Result
 from gpu_pruner.model.plan import Decision
+from gpu_pruner.model.rules import Mode
 
 
 class Books(Protocol):
@@ -62,13 +63,18 @@ class ClusterBooks:
 
 @dataclass(slots=True)
 class MemoryBooks:
-    """Books for a dry run that must write nothing, or has no GPUWorkload kind to write to."""
+    """Books for a dry run that must write nothing, or has no GPUWorkload kind to write to.
 
+    An onlooker does not void the warnings that a controller gave in another mode: it tells them.
+    """
+
+    onlooker_in: Mode | None = None
+    """Mode of a look that changes nothing; None: these are the controller's own books."""
     _books: dict[str, Bookkeeping] = field(default_factory=dict)
 
     def applied_to(self, view: ClusterView) -> ClusterView:
         """Lay the remembered books over the view; people's intent in it stays."""
-        books = dict(view.books)
+        books = {uid: self._as_given(one) for uid, one in view.books.items()}
         for uid, kept in list(self._books.items()):
             watched = books.get(uid)
             books[uid] = replace(kept, intent=watched.intent) if watched is not None else kept
@@ -79,3 +85,8 @@ class MemoryBooks:
         root = decision.workload.root
         self._books[root.uid] = Bookkeeping(root=root, book=book)
         return Outcome(root=root, action="remember", result=Result.DRY_RUN)
+
+    def _as_given(self, one: Bookkeeping) -> Bookkeeping:
+        if self.onlooker_in is None or not one.book.warned_mode:
+            return one
+        return replace(one, book=replace(one.book, warned_mode=self.onlooker_in.value))

@@ -14,7 +14,7 @@ from gpu_pruner.loop.verification import verify
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.plan import Action, Decision, Plan, Verification
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.snapshot import Snapshot, Workload
+from gpu_pruner.model.snapshot import Breaker, Snapshot, Workload
 from gpu_pruner.model.telemetry import TelemetrySource
 from gpu_pruner.model.units import Timestamp
 from gpu_pruner.model.workload import RootRef
@@ -86,26 +86,26 @@ class Cycle:
             )
         )
 
-    async def explain(self, root: RootRef) -> Decision | None:
+    async def explain(self, root: RootRef) -> tuple[Decision | None, tuple[Breaker, ...]]:
         """Decide as a cycle would, with this root verified, and do nothing.
 
         Args:
             root: by kind, namespace and name; a pod stands for the root that it belongs to.
 
         Returns:
-            Its decision, or None where it holds no GPU.
+            Its decision, or None where it holds no GPU; and the breakers that are open.
         """
         snapshot = self._resolve(await self.observer.look(self.clock.now()))
         wanted = tuple(one for one in snapshot.workloads if _is_about(one, root))
         if not wanted:
-            return None
+            return None, snapshot.breakers
         narrowed = replace(snapshot, workloads=wanted)
         asked = [
             replace(one, verify=one.verify or snapshot.period)
             for one in plan(narrowed, self.rules).decisions
         ]
         verified = await verify(asked, self.source, clock=self.clock, rules=self.rules)
-        return plan(narrowed, self.rules, verifications=verified).decisions[0]
+        return plan(narrowed, self.rules, verifications=verified).decisions[0], snapshot.breakers
 
     def _resolve(self, observation: Observation) -> Snapshot:
         """Assemble the snapshot, at a whole second: books are written to the second.

@@ -36,7 +36,7 @@ async def test_a_pause_takes_the_size_and_remembers_it_in_one_patch(root: RootRe
     outcome = await world.actor.pause(world.order(), book, verified_at=NOON, max_age_seconds=15)
 
     assert (outcome.action, outcome.result) == ("pause", Result.DONE)
-    assert outcome.detail == "it had 3 replicas"
+    assert outcome.detail == "being paused; it had 3 replicas"
     assert world.wrote() == [
         ("patch", "gpuworkloads", "status"),
         ("patch", world.resource.plural, ""),
