@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
@@ -26,12 +27,15 @@ from gpu_pruner.kube.crd import crd
 from gpu_pruner.model.units import MINUTE, parse_rfc3339
 from gpu_pruner.sim.judge import Judgement
 from gpu_pruner.sim.stage import Moment, Stage
-from gpu_pruner.sim.story import FIRST_STORY, Ending
+from gpu_pruner.sim.story import FIRST_STORY, NOTICE, WINDOW, Ending
 
 _FINE, _FAILED = 0, 1
 _SLOWEST, _FASTEST = 1.0, 240.0
 """Above, a controller on a small machine cannot finish a cycle within its simulated minute."""
 _LINES = 8
+"""Happenings shown below the table."""
+_ROOMY_COLUMNS = 110
+"""From here on sentences are shown whole."""
 
 
 class SummaryRow(msgspec.Struct, frozen=True):
@@ -115,6 +119,14 @@ async def show(*, speed: float, controller: str, patience_minutes: float) -> int
             log=log,
         )
         async with stage:
+            if not sys.stdout.isatty():
+                minutes = (WINDOW + NOTICE) / MINUTE / speed
+                console.print(
+                    f"A simulated cluster at {stage.cluster.url}, its controller at "
+                    f"http://127.0.0.1:{stage.port}; the first pause comes after about "
+                    f"{minutes:.0f} minutes",
+                    soft_wrap=True,
+                )
             if sys.stdout.isatty():
                 ending = await _perform(stage, console)
             else:
@@ -131,15 +143,13 @@ async def show(*, speed: float, controller: str, patience_minutes: float) -> int
 
 async def _perform(stage: Stage, console: Console) -> Moment:
     """Show the stage live; when the story is over, stay until Ctrl-C."""
+    running = f"The controller answers at http://127.0.0.1:{stage.port}/api/v1/workloads"
     with Live(console=console, refresh_per_second=4, screen=False) as live:
-        ending = await stage.play(lambda moment: live.update(picture(moment)))
-        summary = summarise(ending)
-        api = f"http://127.0.0.1:{stage.port}/api/v1/workloads"
+        ending = await stage.play(lambda moment: live.update(picture(moment, console, running)))
+        told = f"{_verdict(summarise(ending))} {running}; end with Ctrl-C."
         try:
             while True:
-                moment = await stage.look()
-                hint = Text(f"{_verdict(summary)}  Still running: {api}  End with Ctrl-C.")
-                live.update(Group(picture(moment), hint))
+                live.update(picture(await stage.look(), console, told))
                 await asyncio.sleep(1)
         except asyncio.CancelledError:
             return ending
@@ -158,25 +168,46 @@ class _Chronicle:
         self.told = len(moment.happened)
 
 
-def picture(moment: Moment) -> Group:
-    """Return one moment as a picture for the terminal."""
-    table = Table(expand=True, header_style="bold", pad_edge=False)
-    for name, ratio in (("workload", 4), ("verdict", None), ("state", 2), ("why", 6)):
-        table.add_column(name, overflow="fold", ratio=ratio)
+def picture(moment: Moment, console: Console, told: str) -> Group:
+    """Return one moment as a picture that fits the terminal, with what matters most on top.
+
+    Args:
+        moment: what there is to see.
+        console: for its size; a small one gets one line per workload.
+        told: the line under the title.
+    """
+    rows = len(moment.judgements)
+    roomy = console.height >= 3 * rows + _LINES + 6 and console.width >= _ROOMY_COLUMNS
+    table = Table(expand=True, header_style="bold", pad_edge=False, box=SIMPLE_HEAD)
+    table.add_column("workload", no_wrap=True, overflow="ellipsis", ratio=4)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("state", no_wrap=True, ratio=2)
+    table.add_column("why", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis", ratio=6)
     for one in moment.judgements:
-        told = moment.told.get(one.part.ref)
-        verdict = told.verdict if told else "-"
-        style = VERDICT_STYLES.get(verdict, "dim")
-        sentence = f"[bold]{told.reason}[/]: {escape(told.message)}" if told else "[dim]…[/]"
-        table.add_row(
-            f"{escape(one.part.ref)}\n[dim]{escape(one.part.told)}[/]",
-            f"[{style}]{verdict}[/]",
-            _state(one, moment),
-            sentence,
-        )
-    happened = Text("\n".join(moment.happened[-_LINES:]), style="dim")
-    title = Text(f"gpu-pruner demo: minute {moment.minute:.0f} of a simulated hour", style="bold")
-    return Group(title, table, happened)
+        table.add_row(*_cells(one, moment, roomy=roomy))
+    title = f"gpu-pruner demo: minute {moment.minute:.0f}"
+    lines = min(_LINES, console.height - rows - 8)
+    happened = moment.happened[-lines:] if lines > 0 else ()
+    return Group(
+        Text(title, style="bold"),
+        Text(told, overflow="fold"),
+        table,
+        Text("\n".join(happened), style="dim", no_wrap=True, overflow="ellipsis"),
+    )
+
+
+def _cells(one: Judgement, moment: Moment, *, roomy: bool) -> tuple[str, str, str, str]:
+    told = moment.told.get(one.part.ref)
+    verdict = told.verdict if told else "-"
+    style = VERDICT_STYLES.get(verdict, "dim")
+    sentence = f"[bold]{told.reason}[/]: {escape(told.message)}" if told else "[dim]…[/]"
+    name = escape(one.part.ref)
+    return (
+        f"{name}\n[dim]{escape(one.part.told)}[/]" if roomy else name,
+        f"[{style}]{verdict}[/]",
+        _state(one, moment),
+        sentence,
+    )
 
 
 def _state(judgement: Judgement, moment: Moment) -> str:
@@ -184,7 +215,7 @@ def _state(judgement: Judgement, moment: Moment) -> str:
     state = scene.phase or "Watching"
     if told and told.pause_at and state == "Warned":
         minutes = max(0.0, (parse_rfc3339(told.pause_at) - moment.now) / MINUTE)
-        return f"[yellow]Warned[/]\npause in {minutes:.0f} min"
+        return f"[yellow]Warned[/], {minutes:.0f} min"
     if judgement.over and judgement.part.ending is not Ending.KEPT:
         return f"[green]{judgement.part.ending.value}[/]"
     return state

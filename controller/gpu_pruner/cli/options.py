@@ -16,7 +16,7 @@ import click
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.settings.durations import parse_duration
 from gpu_pruner.settings.loading import load_settings
-from gpu_pruner.settings.schema import Settings, kinds_from_letters
+from gpu_pruner.settings.schema import ProfileName, Settings, kinds_from_letters
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -83,6 +83,28 @@ _TELEMETRY = (
         help="Whether the workload is in pod/namespace; found out by asking where not given.",
     ),
     click.option(
+        "--prometheus-cluster",
+        metavar="NAME",
+        help="This cluster's value of the cluster label, where Prometheus holds several clusters.",
+    ),
+    click.option(
+        "--prometheus-cluster-label",
+        metavar="LABEL",
+        help="Label that tells clusters apart; `cluster` where not given.",
+    ),
+    click.option(
+        "--profile",
+        "profiles",
+        multiple=True,
+        type=click.Choice([one.value for one in ProfileName]),
+        help="Family of exporters to read, dcgm where not given; repeatable.",
+    ),
+    click.option(
+        "--node-label",
+        metavar="LABEL",
+        help="Label with the node's name, where relabelling renamed Hostname.",
+    ),
+    click.option(
         "--exporter",
         multiple=True,
         metavar="URL",
@@ -92,7 +114,7 @@ _TELEMETRY = (
         "--scrape-interval",
         type=_seconds,
         metavar="SECONDS",
-        help="Time between two direct scrapes.",
+        help="Time between two direct scrapes, seconds. [default: 30]",
     ),
 )
 
@@ -104,20 +126,31 @@ _DECIDING = (
         help="dry-run (default) only says what it would do.",
     ),
     click.option(
-        "-t", "--duration", type=_minutes, metavar="MINUTES", help="Judged window, minutes."
+        "-t",
+        "--duration",
+        type=_minutes,
+        metavar="MINUTES",
+        help="Judged window, minutes. [default: 35]",
     ),
     click.option(
         "-g",
         "--grace-period",
         type=_seconds,
         metavar="SECONDS",
-        help="Added to it for a pod's age, seconds.",
+        help="Added to the window for a pod's age, seconds. [default: 300]",
     ),
     click.option(
-        "-c", "--check-interval", type=_seconds, metavar="SECONDS", help="Cycle, seconds."
+        "-c",
+        "--check-interval",
+        type=_seconds,
+        metavar="SECONDS",
+        help="Time between two cycles, seconds. [default: 60]",
     ),
     click.option(
-        "--ack-grace-period", type=_seconds, metavar="SECONDS", help="Warning to pause, seconds."
+        "--ack-grace-period",
+        type=_seconds,
+        metavar="SECONDS",
+        help="Warning to pause, seconds. [default: 900]",
     ),
     click.option(
         "-e",
@@ -125,16 +158,23 @@ _DECIDING = (
         type=_letters,
         metavar="LETTERS",
         help="Kinds that may be paused: d Deployment, r ReplicaSet, s StatefulSet, "
-        "i InferenceService, n Notebook, l LeaderWorkerSet.",
+        "i InferenceService, n Notebook, l LeaderWorkerSet; today d, s and n have a lever. "
+        "[default: drsinl]",
     ),
     click.option(
-        "--idle-threshold", type=float, help="Engine activity ratio at which work begins."
+        "--idle-threshold",
+        type=float,
+        help="Engine activity ratio at which work begins. [default: 0.01]",
     ),
 )
 
 _SERVING = (
-    click.option("--listen-address", help="Address of the HTTP listener."),
-    click.option("--listen-port", type=int, help="Port of the HTTP listener; 0 takes a free one."),
+    click.option("--listen-address", help="Address of the HTTP listener. [default: 0.0.0.0]"),
+    click.option(
+        "--listen-port",
+        type=int,
+        help="Port of the HTTP listener; 0 takes a free one. [default: 8080]",
+    ),
 )
 
 _LOGGING = (
@@ -169,7 +209,39 @@ def serving_options(command: F) -> F:
     return _with(_SERVING, command)
 
 
+_FLAGS = {
+    "window_seconds": "-t/--duration",
+    "settle_seconds": "-g/--grace-period",
+    "cycle_seconds": "-c/--check-interval",
+    "notice_seconds": "--ack-grace-period",
+    "idle_threshold": "--idle-threshold",
+    "listen_port": "--listen-port",
+    "prometheus.url": "--prometheus-url",
+    "prometheus.token": "--prometheus-token",
+    "prometheus.headers": "--prometheus-header",
+    "scrape.exporters": "--exporter",
+    "scrape.interval_seconds": "--scrape-interval",
+}
+"""Where a person wrote the value of a setting."""
+
+
 def settings_from_flags(flags: dict[str, object]) -> Settings:
+    """Turn flags into settings, with the flag's name in every error."""
+    if flags.get("prometheus_url") and flags.get("exporter"):
+        raise ConfigurationError("give --prometheus-url or --exporter, not both")
+    try:
+        return _settings(flags)
+    except ConfigurationError as error:
+        raise ConfigurationError("\n".join(map(_with_flag, str(error).splitlines()))) from None
+
+
+def _with_flag(line: str) -> str:
+    path, separator, message = line.partition(": ")
+    flag = next((flag for key, flag in _FLAGS.items() if path.startswith(key)), "")
+    return f"{flag} ({path}){separator}{message}" if flag else line
+
+
+def _settings(flags: dict[str, object]) -> Settings:
     """Turn flags into settings.
 
     Args:
@@ -178,15 +250,9 @@ def settings_from_flags(flags: dict[str, object]) -> Settings:
     Raises:
         ConfigurationError: every wrong value, one line each.
     """
-    url = flags.get("prometheus_url")
-    prometheus = {
-        "url": url,
-        "token": flags.get("prometheus_token"),
-        "token_file": _readable(flags.get("prometheus_token_file"), "--prometheus-token-file"),
-        "ca_file": _readable(flags.get("prometheus_tls_cert"), "--prometheus-tls-cert"),
-        "tls_verify": _not_skip(flags.get("prometheus_tls_mode")),
-        "headers": _headers(flags.get("prometheus_header")),
-        "honor_labels": flags.get("honor_labels"),
+    telemetry = {
+        "profiles": flags.get("profiles") or None,
+        "node_label": flags.get("node_label"),
     }
     return load_settings(
         {
@@ -197,8 +263,9 @@ def settings_from_flags(flags: dict[str, object]) -> Settings:
             "notice_seconds": flags.get("ack_grace_period"),
             "enabled_kinds": flags.get("enabled_resources"),
             "idle_threshold": flags.get("idle_threshold"),
-            "prometheus": prometheus if url else None,
+            "prometheus": _prometheus(flags, telemetry),
             "scrape": {
+                **telemetry,
                 "exporters": flags.get("exporter") or None,
                 "interval_seconds": flags.get("scrape_interval"),
             },
@@ -210,6 +277,27 @@ def settings_from_flags(flags: dict[str, object]) -> Settings:
             "listen_port": flags.get("listen_port"),
         }
     )
+
+
+def _prometheus(
+    flags: dict[str, object], telemetry: dict[str, object]
+) -> dict[str, object] | None:
+    """Return the section ``prometheus``; None where no URL was given."""
+    url = flags.get("prometheus_url")
+    if not url:
+        return None
+    return {
+        **telemetry,
+        "url": url,
+        "token": flags.get("prometheus_token"),
+        "token_file": _readable(flags.get("prometheus_token_file"), "--prometheus-token-file"),
+        "ca_file": _readable(flags.get("prometheus_tls_cert"), "--prometheus-tls-cert"),
+        "tls_verify": _not_skip(flags.get("prometheus_tls_mode")),
+        "headers": _headers(flags.get("prometheus_header")),
+        "honor_labels": flags.get("honor_labels"),
+        "cluster": flags.get("prometheus_cluster"),
+        "cluster_label": flags.get("prometheus_cluster_label"),
+    }
 
 
 def _not_skip(mode: object) -> bool | None:
@@ -233,7 +321,14 @@ def _headers(pairs: object) -> dict[str, str] | None:
         if not separator or not name.strip():
             raise ConfigurationError("is not NAME=VALUE", path="--prometheus-header")
         if value.startswith("@"):
-            source = _readable(Path(value[1:]), "--prometheus-header")
-            value = source.read_text(encoding="utf-8").strip() if source else ""
+            value = _content(Path(value[1:]), "--prometheus-header")
         headers[name.strip()] = value
     return headers
+
+
+def _content(path: Path, flag: str) -> str:
+    _readable(path, flag)
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path} is not UTF-8 text", path=flag) from None
