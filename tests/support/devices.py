@@ -6,6 +6,7 @@ A device is `idle`, `busy`, or a mapping of what differs from an idle one:
     engine: 0.4 at -20m            one step does, the others are quiet
     encoder: 60 from 5m to 10m     some steps do
     engine: absent | nan           never exported | not a number
+    engine: gone from -20m         no sample of this signal in a stretch
     energy: moving | frozen        likewise power and temperature
     energy: moving until -20m      it stands still since
     gap: -25m to -15m              no sample of anything
@@ -14,6 +15,8 @@ A device is `idle`, `busy`, or a mapping of what differs from an idle one:
     previous: team-b/old until -20m      another pod's name before
     unlabelled: -20m to -15m             the exporter's own name meanwhile
     also: team-b/other                   a second, equal set of series for another pod
+    twin: {engine: 0.9}                  the same device once more, scraped by a second job
+    restarted: from -20m                 since then the series carry another job
     uid: p-1, node: node-9, replica: "0", model: NVIDIA GB10
 """
 
@@ -21,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from support.telling_time import stretch
 
@@ -30,13 +33,13 @@ from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels, Signal, Tr
 STEP_SECONDS = 60.0
 EXPORTER = PodName("gpu-operator", "dcgm-exporter-1")
 MODEL = "NVIDIA H100 80GB HBM3"
-TIMED = {"previous", "unlabelled"}
+TIMED = {"previous", "unlabelled", "restarted"}
 """Keys of a spec that make labels change over time."""
 
 BUSY = {"engine": 0.9, "util": 95}
 
 Spec = Mapping[str, object]
-Reading = Callable[[float], float]
+Reading = Callable[[float], float | None]
 
 _METRICS = {
     Signal.ENGINE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
@@ -64,7 +67,14 @@ def reading(text: object, signal: Signal) -> Reading | None:
         return lambda at: 40 + at / STEP_SECONDS % 30  # watts and degrees come and go
     if text == "frozen":
         return lambda _: 34.0
-    value, _, when = str(text).partition(" ")
+    return _told(str(text))
+
+
+def _told(text: str) -> Reading:
+    value, _, when = text.partition(" ")
+    if value == "gone":
+        first, until = stretch(when)
+        return lambda at: None if first < at <= until else 0.0
     loud = math.nan if value == "nan" else float(value)
     if not when:
         return lambda _: loud
@@ -107,10 +117,27 @@ class Device:
         found: list[Track] = []
         for labels, inside in groups.items():
             for signal, read in self.readings.items():
-                steps = tuple((step, read(end)) for step, end in inside)
+                steps = tuple(
+                    (step, value) for step, end in inside if (value := read(end)) is not None
+                )
                 name = _METRICS.get(signal, signal.name)
                 found += [Track(self._of(signal), signal, name, one, steps) for one in labels]
+        found += self._twins(ends)
         return [track for track in found if track.steps]
+
+    def _twins(self, ends: list[tuple[int, float]]) -> list[Track]:
+        """Return what a second job says about the device."""
+        told = self.spec.get("twin", {})
+        found: list[Track] = []
+        for name, text in (told if isinstance(told, Mapping) else {}).items():
+            signal, read = Signal(name), reading(text, Signal(name))
+            if read is not None:
+                steps = tuple(
+                    (step, value) for step, end in ends if (value := read(end)) is not None
+                )
+                labels = replace(self._labels(0.0)[0], job="second")
+                found.append(Track(self._of(signal), signal, _METRICS[signal], labels, steps))
+        return found
 
     def _of(self, signal: Signal) -> DeviceId:
         return self.id.board if signal in _MOVING else self.id
@@ -129,6 +156,8 @@ class Device:
         if "unlabelled" in self.spec and _within(end, str(self.spec["unlabelled"])):
             return (self._signed(None, "exported"),)
         own = self._signed(owner, str(scheme))
+        if "restarted" in self.spec and _within(end, str(self.spec["restarted"])):
+            own = replace(own, job="second")
         if "also" not in self.spec:
             return (own,)
         return own, self._signed(pod_name(str(self.spec["also"])), str(scheme))
