@@ -83,7 +83,8 @@ class Stage:
     async def nominated(self, root: RootRef) -> tuple[RootRef, Book]:
         """The root with a book that was written and read back."""
         found = self.found(root)
-        book = Book(phase=Phase.WARNED, pause_at=self.clock.now(), warned_via=("event",))
+        now = self.clock.now()
+        book = Book(phase=Phase.WARNED, warned_at=now - 900, pause_at=now, warned_via=("event",))
         outcome = await self.actor().write_book(a_decision(found), book)
         assert outcome.result is Result.DONE
         return found, (await self.bookkeeping(found)).book

@@ -23,7 +23,8 @@ from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.cluster import Bookkeeping
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.rules import Mode
-from gpu_pruner.model.workload import RootRef
+from gpu_pruner.model.snapshot import Workload
+from gpu_pruner.model.workload import OwnerObject, RootRef
 
 SPACE = "team-a"
 DEPLOYMENT = RootRef("Deployment", SPACE, "server", "apps", "uid-d")
@@ -70,7 +71,9 @@ class World:
         self.clock = ManualClock()
         self.cluster = MemoryCluster()
         self.cluster.put(NAMESPACES, {"metadata": {"name": SPACE, "uid": "uid-space"}})
-        self.actor = Actor(self.cluster, clock=self.clock, mode=mode)
+        self.actor = Actor(
+            self.cluster, clock=self.clock, mode=mode, protected=frozenset({"kube-system"})
+        )
 
     @property
     def resource(self) -> Resource:
@@ -121,8 +124,20 @@ class World:
     def wrote(self) -> list[tuple[str, str, str]]:
         return [(one.verb, one.plural, one.subresource) for one in self.cluster.writes]
 
-    def order(self, *, by: str = "gpu-pruner", decision_id: str = "d-1") -> PauseOrder:
+    def knew(self, *, generation: int = 7, annotations: dict[str, str] | None = None) -> Workload:
+        """The root as a decision knew it, with what its GPUWorkload says now."""
+        owner = OwnerObject(root=self.root, generation=generation, annotations=annotations or {})
+        return Workload(root=self.root, owner=owner, intent=self.bookkeeping.intent)
+
+    def order(
+        self,
+        *,
+        by: str = "gpu-pruner",
+        decision_id: str = "d-1",
+        decided_on: Workload | None = None,
+    ) -> PauseOrder:
         return PauseOrder(
+            decided_on=decided_on,
             root=self.root,
             decision_id=decision_id,
             why="No GPU work on 4 of 4 GPUs.",

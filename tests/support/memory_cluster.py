@@ -7,13 +7,14 @@ in order, and can be told to fail or to let somebody else write first.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from gpu_pruner.errors import Conflict, NotFound
+from gpu_pruner.kube.client import Page
 from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES, Resource
 
 T = TypeVar("T")
@@ -70,6 +71,17 @@ class MemoryCluster:
     ) -> T:
         stored = self._find("get", resource, namespace, name)
         return msgspec.json.decode(json.dumps(stored), type=decode)
+
+    async def list_pages(
+        self, resource: Resource, *, decode: type[T], namespace: str = ""
+    ) -> AsyncIterator[Page[T]]:
+        self._fail("list", resource)
+        if resource.plural in self.missing_kinds:
+            raise NotFound("the server could not find the requested resource", status=404)
+        for (plural, space, _), stored in list(self._objects.items()):
+            if plural == resource.plural and namespace in {"", space}:
+                item = msgspec.json.decode(json.dumps(stored), type=decode)
+                yield Page((item,), str(self._version))
 
     async def create(
         self, resource: Resource, body: Mapping[str, object], *, namespace: str = ""

@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 from gpu_pruner.act.books import ClusterBook, NoBooks
 from gpu_pruner.act.checks import (
     Freshness,
-    intent_refusal,
+    changed_since,
     live_refusal,
     nothing_to_restore,
     record_on,
     serves,
+    untold,
 )
 from gpu_pruner.act.levers import LEVER_KINDS, Lever, lever_for
+from gpu_pruner.act.live import LiveOwner
 from gpu_pruner.act.patches import patch_of
 from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
 from gpu_pruner.act.ports import Cluster
+from gpu_pruner.act.wishes import wish_against
 from gpu_pruner.errors import ActionRefused, ClusterError, Conflict, NotFound
-from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.clock import Clock
@@ -47,16 +49,32 @@ class _Target:
     root: RootRef
     """With the uid of the live object."""
     lever: Lever
-    live: Owner
+    live: LiveOwner
 
 
 class Actor:
     """Pauses, restores and keeps the books."""
 
-    def __init__(self, client: Cluster, *, clock: Clock, mode: Mode) -> None:
+    def __init__(
+        self,
+        client: Cluster,
+        *,
+        clock: Clock,
+        mode: Mode,
+        protected: frozenset[str] = frozenset(),
+    ) -> None:
+        """Take what every order needs.
+
+        Args:
+            client: the API server.
+            clock: dates records and paces writes.
+            mode: in dry run nothing but books is written.
+            protected: namespaces in which nothing is ever paused.
+        """
         self._client = client
         self._clock = clock
         self._mode = mode
+        self._protected = protected
         self._books = ClusterBook(client, clock=clock)
 
     async def write_book(self, decision: Decision, book: Book) -> Outcome:
@@ -119,9 +137,7 @@ class Actor:
         self, order: PauseOrder, book: Book | None, freshness: Freshness
     ) -> tuple[Result, str]:
         target = await self._look(order.root)
-        now = self._clock.now()
-        if refusal := live_refusal(target.root, target.lever, target.live, now=now):
-            raise ActionRefused(refusal)
+        await self._check(order, target)
         current = await self._current_book(target.root, book)
         record = self._record(order, target)
         freshness.check(self._clock.now())
@@ -132,6 +148,25 @@ class Actor:
         body = target.lever.pause_patch(target.live, record)
         await self._patch(target, body)
         return Result.DONE, f"being paused; {_size(record)}{note}"
+
+    async def _check(self, order: PauseOrder, target: _Target) -> None:
+        """Pass where nothing that stands in the cluster now is against a pause.
+
+        Raises:
+            ActionRefused: somebody or something says no.
+            Conflict: the root is not the one that was decided on.
+            ClusterError: what people want could not be read.
+        """
+        root, live, known = target.root, target.live, order.decided_on
+        if root.namespace in self._protected:
+            raise ActionRefused(f"namespace {root.namespace} is protected by the settings")
+        if refusal := live_refusal(root, target.lever, live):
+            raise ActionRefused(refusal)
+        now = self._clock.now()
+        if wish := await wish_against(self._client, root, live, known=known, now=now):
+            raise ActionRefused(wish)
+        if change := changed_since(known.owner if known else None, live):
+            raise Conflict(change)
 
     async def _announce(self, root: RootRef, current: Book | None, record: PauseRecord) -> str:
         """Write Pausing into the book, before anything is changed.
@@ -211,7 +246,7 @@ class Actor:
             raise ActionRefused(f"{root.kind} cannot be paused or resumed; these can: {known}")
         try:
             live = await self._client.get(
-                lever.resource, root.name, namespace=root.namespace, decode=Owner
+                lever.resource, root.name, namespace=root.namespace, decode=LiveOwner
             )
         except NotFound as error:
             raise ActionRefused(f"{root.ref} does not exist any more") from error
@@ -227,10 +262,10 @@ class Actor:
         return found.book if found and found.root.uid == root.uid else None
 
     async def _current_book(self, root: RootRef, decided_on: Book | None) -> Book | None:
-        """Return the live book, and refuse what people have said meanwhile.
+        """Return the live book.
 
         Raises:
-            ActionRefused: a keep or an exemption stands.
+            ActionRefused: it does not say that anybody was warned.
             Conflict: the GPUWorkload is not the one that the decision was made on.
         """
         name = decided_on.object_name if decided_on else ""
@@ -241,13 +276,13 @@ class Actor:
             raise Conflict("its GPUWorkload was deleted")
         if found.root.uid != root.uid:
             raise ActionRefused(f"GPUWorkload {found.book.object_name} is about another object")
-        decided_version = decided_on.resource_version if decided_on else ""
-        if decided_version and decided_version == found.book.resource_version:
-            return found.book  # nothing was said since the decision, which knew of every wish
-        if refusal := intent_refusal(found.intent, now=self._clock.now()):
-            raise ActionRefused(refusal)
-        if decided_version:
+        if decided_on is None:
+            return found.book
+        version = decided_on.resource_version
+        if version and version != found.book.resource_version:
             raise Conflict("its GPUWorkload changed since the decision")
+        if problem := untold(found.book):
+            raise ActionRefused(problem)
         return found.book
 
     def _record(self, order: PauseOrder, target: _Target) -> PauseRecord:

@@ -16,11 +16,10 @@ from gpu_pruner.act.pause_record import decode
 from gpu_pruner.errors import ActionRefused
 from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import PAUSED
-from gpu_pruner.model.book import PauseRecord
+from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
-from gpu_pruner.model.workload import Intent, RootRef
-from gpu_pruner.resolve.annotations import Source, exemptions, holds
+from gpu_pruner.model.workload import OwnerObject, RootRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,35 +59,38 @@ def serves(record: PauseRecord | None, lever: Lever, live: Owner) -> TypeGuard[P
     return lever.can_restore(record)
 
 
-def live_refusal(root: RootRef, lever: Lever, live: Owner, *, now: Timestamp) -> str:
+def live_refusal(root: RootRef, lever: Lever, live: Owner) -> str:
     """Return why the object must not be paused as it is now; empty where it may."""
     if live.metadata.deletion_timestamp:
         return "it is being deleted"
+    above = live.metadata.controller
+    if above is not None:
+        return f"it belongs to {above.kind} {above.name}, which would put back what we change"
     record = record_on(lever, live)
     if record and lever.is_paused(live):
         return (
             f"it is paused already, since {rfc3339(record.at)}; "
             f"bring it back with: gpu-pruner resume {root.ref}"
         )
-    return _wish_refusal(root, live, now=now) or lever.obstacle(live)
+    return lever.obstacle(live)
 
 
-def _wish_refusal(root: RootRef, live: Owner, *, now: Timestamp) -> str:
-    """Return what is written on the object itself against a pause; empty where nothing is."""
-    meta = live.metadata
-    source = Source(f"{root.kind} {root.name}", meta.labels or {}, meta.annotations or {})
-    vetoes = (*exemptions((source,), now=now), *holds((source,)))
-    return vetoes[0].detail if vetoes else ""
+def changed_since(decided_on: OwnerObject | None, live: Owner) -> str:
+    """Return how an object differs from the one that was decided on; empty where it is the same.
+
+    Its generation tells: it counts the changes of what is wanted, and no change of the status.
+    """
+    known, now = decided_on.generation if decided_on else 0, live.metadata.generation or 0
+    if not known or known == now:
+        return ""
+    return f"it was changed since the decision (generation {known}, now {now})"
 
 
-def intent_refusal(intent: Intent, *, now: Timestamp) -> str:
-    """Return which wish of people forbids a pause now; empty where none does."""
-    if intent.exempt:
-        return "somebody exempted it (spec.exempt of its GPUWorkload)"
-    if intent.keep_until is not None and intent.keep_until > now:
-        whose = f" by {intent.keep_by[:64]}" if intent.keep_by else ""
-        return f"it is kept until {rfc3339(intent.keep_until)}{whose}"
-    return ""
+def untold(book: Book) -> str:
+    """Return why the book is no ground for a pause: it must say that somebody was warned."""
+    if book.phase is not Phase.WARNED or book.warned_at is None:
+        return f"its GPUWorkload does not say that it was warned (phase {book.phase.value})"
+    return "" if book.warned_via else "its GPUWorkload does not say who was reached by the warning"
 
 
 def nothing_to_restore(root: RootRef) -> str:

@@ -6,7 +6,33 @@ and `act.actor`, with what `ClusterClient.get` decoded.
 
 from __future__ import annotations
 
-from gpu_pruner.kube.wire import Owner
+import msgspec
+
+from gpu_pruner.kube.wire import Meta, Owner, OwnerSpec, PodSpec
+
+
+class PodTemplate(msgspec.Struct, frozen=True, gc=False):
+    """``spec.template``: what the next pods of an owner will be."""
+
+    metadata: Meta | None = None
+    spec: PodSpec | None = None
+
+
+class LiveSpec(OwnerSpec, frozen=True, gc=False, rename="camel"):
+    """``spec`` of an owner with its pod template, which the watch leaves out: it is long."""
+
+    template: PodTemplate | None = None
+
+
+class LiveOwner(Owner, frozen=True, gc=False):
+    """An owner as it is read right before a write."""
+
+    spec: LiveSpec | None = None
+
+    @property
+    def template(self) -> PodTemplate | None:
+        """Return the pod template, where the kind has one."""
+        return self.spec.template if self.spec else None
 
 
 def annotation(live: Owner, key: str) -> str | None:

@@ -139,7 +139,7 @@ def _assembled(
     client, watch, source = parts
     in_memory = silent or not watch.view().books_available
     rules = settings.rules()
-    actor = Actor(client, clock=clock, mode=settings.mode)
+    actor = Actor(client, clock=clock, mode=settings.mode, protected=settings.protected_namespaces)
     onlooker = settings.mode if silent else None
     books: Books = MemoryBooks(onlooker) if in_memory else ClusterBooks(actor)
     notifier: NotifierPort = (

@@ -122,13 +122,20 @@ class ClusterClient:
         return _decoded(await self._exchange(request), decode, asked=request)
 
     async def list_pages(
-        self, resource: Resource, *, decode: type[T], limit: int = 500, params: Query = ()
+        self,
+        resource: Resource,
+        *,
+        decode: type[T],
+        namespace: str = "",
+        limit: int = 500,
+        params: Query = (),
     ) -> AsyncIterator[Page[T]]:
-        """Read all objects of a kind, in all namespaces, page by page.
+        """Read all objects of a kind, page by page.
 
         Args:
             resource: the kind.
             decode: what to make of each item; `msgspec.Raw` leaves them undecoded.
+            namespace: where; empty for all namespaces.
             limit: items per page; 0 for one page, however long.
             params: more query parameters, for example a label selector.
 
@@ -140,7 +147,11 @@ class ClusterClient:
         token = ""
         while True:
             more = [("continue", token)] if token else []
-            request = _Request(method="GET", path=resource.path(), query=[*query, *more])
+            request = _Request(
+                method="GET",
+                path=resource.path(namespace=namespace),
+                query=[*query, *more],
+            )
             body = await self._exchange(request, times=_LONG)
             page = _decoded(body, ObjectList[decode], asked=request)  # type: ignore[valid-type]  # a generic Struct is made for the type at run time
             yield Page(page.items or (), page.metadata.resource_version)

@@ -94,6 +94,7 @@ class Executor:
             root=decision.workload.root,
             decision_id=decision.decision_id,
             why=decision.message,
+            decided_on=decision.workload,
         )
         return await self.actor.pause(
             order,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gpu_pruner.model.snapshot import Workload
 from gpu_pruner.model.workload import RootRef
 
 
@@ -18,6 +19,8 @@ class PauseOrder:
     why: str
     """The sentence with the evidence; it goes into the pause record."""
     by: str = "gpu-pruner"
+    decided_on: Workload | None = None
+    """The workload as the decision knew it; None for a person's command."""
 
 
 class Result(StrEnum):

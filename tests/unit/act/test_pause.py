@@ -18,10 +18,10 @@ from support.memory_cluster import Json, tree
 
 from gpu_pruner.act.pause_record import decode
 from gpu_pruner.errors import ClusterError
-from gpu_pruner.kube.gpuworkloads import name_for
-from gpu_pruner.kube.resources import GPUWORKLOADS
-from gpu_pruner.model.annotations import EXEMPT, HOLD, NOTEBOOK_STOPPED, PAUSED
-from gpu_pruner.model.book import Phase
+from gpu_pruner.kube.gpuworkloads import manifest_for, name_for
+from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES
+from gpu_pruner.model.annotations import ACK_BY, ACK_UNTIL, EXEMPT, HOLD, NOTEBOOK_STOPPED, PAUSED
+from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.orders import PauseOrder, Result
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
@@ -141,7 +141,7 @@ async def test_a_wish_that_the_decision_knew_of_is_the_decisions_business() -> N
     world = World()
     world.has(a_root(DEPLOYMENT))
     book = await world.has_book(intent={"keepUntil": "2026-03-31T13:00:00Z"})  # beyond any cap
-    outcome = await world.actor.pause(world.order(), book)
+    outcome = await world.actor.pause(world.order(decided_on=world.knew()), book)
     assert outcome.result is Result.DONE
 
 
@@ -372,3 +372,132 @@ async def test_a_book_about_another_object_is_never_written_over() -> None:
     assert_untouched(world, before, outcome)
     assert "is about another object" in outcome.detail
     assert world.wrote() == []
+
+
+UNTIL = "2026-01-31T14:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "says"),
+    [
+        ({ACK_UNTIL: UNTIL, ACK_BY: "jo"}, f"kept until {UNTIL}"),
+        ({ACK_UNTIL: "tomorrow"}, "not a time"),
+    ],
+)
+async def test_the_rust_tools_keep_counts_up_to_the_last_moment(
+    annotations: dict[str, str], says: str
+) -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT, annotations=annotations))
+    book = await world.has_book()
+    before = world.live
+    outcome = await world.actor.pause(world.order(decided_on=world.knew()), book)
+    assert_untouched(world, before, outcome)
+    assert says in outcome.detail
+    weighed = world.order(decided_on=world.knew(annotations=annotations))
+    assert (await world.actor.pause(weighed, book)).result is Result.DONE
+
+
+@pytest.mark.parametrize("by", ["gpu-pruner", "ada"])
+@pytest.mark.parametrize("key", [EXEMPT, HOLD])
+async def test_a_wish_on_the_namespace_is_read_right_before_the_act(by: str, key: str) -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    book = await world.has_book()
+    space: dict[str, Json] = {"name": SPACE, "uid": "uid-space", "labels": {key: "true"}}
+    world.cluster.put(NAMESPACES, {"metadata": space})
+    before = world.live
+    outcome = await world.actor.pause(world.order(by=by), book if by == "gpu-pruner" else None)
+    assert_untouched(world, before, outcome)
+    assert f"{key}=true on namespace {SPACE}" in outcome.detail
+
+
+async def test_a_namespace_that_cannot_be_read_may_hold_a_wish() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    book = await world.has_book()
+    world.cluster.failures["get", "namespaces"] = ClusterError("no answer")
+    outcome = await world.actor.pause(world.order(), book)
+    assert (outcome.result, outcome.detail) == (Result.FAILED, "no answer")
+    assert world.wrote() == []
+
+
+async def test_an_exemption_in_the_pod_template_counts_before_any_pod_has_it() -> None:
+    world = World()
+    template: dict[str, Json] = {"metadata": {"annotations": {EXEMPT: "true"}}}
+    world.has(a_root(DEPLOYMENT, spec={"template": template}))
+    before = world.live
+    for book in (await world.has_book(), None):
+        outcome = await world.actor.pause(world.order(), book)
+        assert_untouched(world, before, outcome)
+        assert "on the pod template of server" in outcome.detail
+
+
+@pytest.mark.parametrize("by", ["gpu-pruner", "ada"])
+async def test_a_keep_on_a_second_gpuworkload_of_the_root_counts(by: str) -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    book = await world.has_book()
+    knew = world.knew() if by == "gpu-pruner" else None
+    second = dict(manifest_for(DEPLOYMENT))
+    spec = {**tree(second["spec"]), "keepUntil": UNTIL, "keepBy": "jo"}
+    meta: dict[str, Json] = {"name": "mine", "namespace": SPACE, "uid": "uid-2"}
+    world.cluster.put(GPUWORKLOADS, {**second, "metadata": meta, "spec": spec})
+    before = world.live
+    order = world.order(by=by, decided_on=knew)
+    outcome = await world.actor.pause(order, book if knew else None)
+    assert_untouched(world, before, outcome)
+    assert outcome.detail == f"it is kept until {UNTIL} by jo"
+
+
+async def test_a_root_that_was_scaled_since_the_decision_is_decided_again() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT, replicas=9))
+    book = await world.has_book()
+    before = world.live
+    outcome = await world.actor.pause(world.order(decided_on=world.knew(generation=6)), book)
+    assert_untouched(world, before, outcome)
+    assert outcome.result is Result.CONFLICT
+    assert "generation 6, now 7" in outcome.detail
+
+
+@pytest.mark.parametrize(
+    "book",
+    [
+        replace(BOOK, phase=Phase.WATCHING, warned_at=None, warned_via=()),
+        replace(BOOK, warned_via=()),
+        replace(BOOK, warned_at=None),
+    ],
+)
+async def test_a_book_that_says_of_no_warning_is_no_ground_for_a_pause(book: Book) -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    stored = await world.has_book(book)
+    before = world.live
+    outcome = await world.actor.pause(world.order(), stored)
+    assert_untouched(world, before, outcome)
+    assert outcome.result is Result.REFUSED
+    assert "does not say" in outcome.detail
+
+
+async def test_nobody_pauses_in_a_protected_namespace() -> None:
+    root = RootRef("Deployment", "kube-system", "dns", "apps", "uid-p")
+    world = World(root)
+    world.has(a_root(root))
+    outcome = await world.actor.pause(world.order(by="ada"))
+    assert outcome.result is Result.REFUSED
+    assert "namespace kube-system is protected" in outcome.detail
+    assert world.wrote() == []
+
+
+async def test_what_another_object_controls_is_not_paused_under_it() -> None:
+    world = World(STATEFUL_SET)
+    body = a_root(STATEFUL_SET)
+    tree(body["metadata"])["ownerReferences"] = [
+        {"apiVersion": "kubeflow.org/v1", "kind": "Notebook", "name": "nb", "controller": True}
+    ]
+    world.has(body)
+    before = world.live
+    outcome = await world.actor.pause(world.order(by="ada"))
+    assert_untouched(world, before, outcome)
+    assert "belongs to Notebook nb" in outcome.detail

@@ -139,7 +139,8 @@ async def test_after_a_restart_a_new_pause_remembers_the_new_size() -> None:
     await world.actor.pause(world.order(), await world.has_book())
     record = str(world.annotation(PAUSED))
     world.has(a_root(DEPLOYMENT, replicas=5, annotations={PAUSED: record}))
-    await world.actor.pause(world.order(decision_id="d-2"), world.bookkeeping.book)
+    again = await world.actor.pause(world.order(decision_id="d-2", by="ada"))
+    assert again.result is Result.DONE
     outcome = await world.actor.restore(DEPLOYMENT, by="ada", why="")
     assert outcome.result is Result.DONE
     assert world.replicas == 5
