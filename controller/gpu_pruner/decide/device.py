@@ -124,8 +124,12 @@ def needed_seconds(evidence: DeviceEvidence, rules: Rules) -> Seconds:
     UTIL looks at 1/6 to 1 second per poll and misses most short work.
     """
     primary = primary_of(evidence)
-    doubled = primary is not None and primary.signal is Signal.UTIL
-    return rules.window_seconds * (2 if doubled else 1)
+    return rules.window_seconds if primary is None else needed_for(primary, rules)
+
+
+def needed_for(primary: SignalEvidence, rules: Rules) -> Seconds:
+    """Return how long a device with this primary signal has to be quiet."""
+    return rules.window_seconds * (2 if primary.signal is Signal.UTIL else 1)
 
 
 def judge_device(
@@ -244,7 +248,7 @@ def _uncovered(primary: SignalEvidence, period: Period, *, yardstick: Yardstick)
         told = f"{primary.metric} has no sample since "
         told += clock_time(primary.newest_at, now=yardstick.at)
         return Verdict.UNKNOWN, Reason.STALE, told
-    needed = rules.window_seconds * (2 if primary.signal is Signal.UTIL else 1)
+    needed = needed_for(primary, rules)
     if period.steps * period.step_seconds < needed:
         told = f"only the last {minutes(period.steps * period.step_seconds)} of "
         told += f"{minutes(needed)} minutes were looked at"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import Signal
@@ -46,9 +47,21 @@ def is_proven(
     """
     if any(fnmatchcase(model, pattern) for pattern in rules.measurable_models):
         return True
-    words = _WORDS.findall(model)
-    if any(_VIRTUAL.fullmatch(word) for word in words):
-        return False
-    if (model, signal) in seen or not _PROFILED.isdisjoint(words):
+    if signal in _known(model):
         return True
-    return signal is Signal.UTIL and not _WITHOUT_PROFILING.isdisjoint(words)
+    return (model, signal) in seen and not _is_virtual(model)
+
+
+@lru_cache(maxsize=256)
+def _known(model: str) -> frozenset[Signal]:
+    """Return the primary signals that the table trusts on a model; clusters have few models."""
+    words = _WORDS.findall(model)
+    if _is_virtual(model):
+        return frozenset()
+    if not _PROFILED.isdisjoint(words):
+        return frozenset({Signal.ENGINE, Signal.SM, Signal.UTIL})
+    return frozenset() if _WITHOUT_PROFILING.isdisjoint(words) else frozenset({Signal.UTIL})
+
+
+def _is_virtual(model: str) -> bool:
+    return any(_VIRTUAL.fullmatch(word) for word in _WORDS.findall(model))

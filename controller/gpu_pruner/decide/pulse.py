@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpu_pruner.decide.breaker import data_lost
-from gpu_pruner.decide.device import Yardstick, needed_seconds, primary_of
+from gpu_pruner.decide.device import Yardstick, needed_for, primary_of
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId
 from gpu_pruner.model.snapshot import Meter, Snapshot
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
-from gpu_pruner.model.workload import PodPhase, PodRecord, RootRef
+from gpu_pruner.model.workload import PodPhase, RootRef
 
 _TOGETHER: Seconds = 2 * MINUTE
 """Devices whose work ended within this time fell quiet together; quiet for less is not quiet."""
@@ -81,7 +81,7 @@ def feel(snapshot: Snapshot, view: ClusterView, *, before: Pulse | None, rules: 
         before: the pulse of the last complete screen; None at a cold start.
         rules: for the window.
     """
-    standing = {pod.uid for _, pod in _standing(snapshot, view)}
+    standing = _standing(snapshot, view)
     yardstick = Yardstick(
         rules=rules,
         at=snapshot.now,
@@ -117,15 +117,17 @@ def applied(snapshot: Snapshot, pulse: Pulse | None) -> Snapshot:
     )
 
 
-def _standing(snapshot: Snapshot, view: ClusterView) -> Iterator[tuple[RootRef, PodRecord]]:
-    """Yield the pods that run, on nodes that are Ready: only theirs can lose their data."""
+def _standing(snapshot: Snapshot, view: ClusterView) -> set[str]:
+    """Return the uids of pods that run, on Ready nodes: only theirs can lose their data."""
     ready = {name for name, node in view.nodes.items() if node.ready}
-    for workload in snapshot.workloads:
-        for pod in workload.pods:
-            record = pod.record
-            running = record.phase is PodPhase.RUNNING and not record.terminating
-            if running and record.node in ready:
-                yield workload.root, record
+    return {
+        pod.record.uid
+        for workload in snapshot.workloads
+        for pod in workload.pods
+        if pod.record.node in ready
+        and pod.record.phase is PodPhase.RUNNING
+        and not pod.record.terminating
+    }
 
 
 def _beats(
@@ -137,22 +139,23 @@ def _beats(
             if pod.record.uid not in standing:
                 continue
             for one in pod.devices:
-                if not one.shared and _has_data(one, yardstick):
-                    yield one.device, _beat(pod.record.uid, workload.root, one, yardstick)
+                beat = None if one.shared else _beat(pod.record.uid, workload.root, one, yardstick)
+                if beat is not None:
+                    yield one.device, beat
 
 
-def _has_data(evidence: DeviceEvidence, yardstick: Yardstick) -> bool:
+def _beat(pod: str, root: RootRef, evidence: DeviceEvidence, yardstick: Yardstick) -> Beat | None:
+    """Return the beat of a device; None where it has no data to be judged by."""
     primary = primary_of(evidence)
-    if primary is None:
-        return False
-    return yardstick.at - primary.newest_at <= yardstick.freshness_seconds
-
-
-def _beat(pod: str, root: RootRef, evidence: DeviceEvidence, yardstick: Yardstick) -> Beat:
-    worked = [one.last_active_at for one in evidence.signals if one.last_active_at is not None]
-    worked_at = max(worked, default=None)
+    if primary is None or yardstick.at - primary.newest_at > yardstick.freshness_seconds:
+        return None
+    worked_at: Timestamp | None = None
+    for one in evidence.signals:
+        at = one.last_active_at
+        if at is not None and (worked_at is None or at > worked_at):
+            worked_at = at
     busy = worked_at is not None and yardstick.at - worked_at < _TOGETHER
-    return Beat(pod, root, busy, worked_at, needed_seconds(evidence, yardstick.rules))
+    return Beat(pod, root, busy, worked_at, needed_for(primary, yardstick.rules))
 
 
 def _lost(
