@@ -220,6 +220,8 @@ def kind_of(field: FieldInfo) -> str:
     kind = field.annotation
     if typing.get_origin(kind) in {types.UnionType, typing.Union}:
         kind = next(one for one in typing.get_args(kind) if one is not types.NoneType)
+    if typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return " or ".join(code(str(one.value)) for one in kind)
     words = {bool: "true or false", int: "number", float: "number", str: "text", Path: "path"}

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from gpu_pruner.model.units import Seconds
 
+LEAST_STEPS = 4
+"""A window of fewer steps, or scrape intervals, proves nothing: single samples would decide."""
+
 
 class Mode(StrEnum):
     """Whether we only say what we would do."""

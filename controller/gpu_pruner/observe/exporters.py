@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from dataclasses import dataclass
-from urllib.parse import SplitResult, urlsplit
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from pydantic import SecretStr
 from tornado.httpclient import HTTPClientError
 from tornado.httputil import HTTPInputError
 from tornado.iostream import StreamClosedError
@@ -24,6 +25,7 @@ from tornado.simple_httpclient import (
 from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.foreign import quoted
 from gpu_pruner.model.units import Seconds
+from gpu_pruner.settings.addresses import DNS
 
 MOST_AT_ONCE = 32
 """Exporters fetched at the same time."""
@@ -34,7 +36,6 @@ LARGEST_PAGE = 16 * 2**20
 CONNECT_SECONDS: Seconds = 3.0
 """Longest wait for a connection; real seconds."""
 
-_DNS = "dns+"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -45,32 +46,40 @@ class Target:
     name: str
     """host:port, for people and as the series' origin."""
     url: str
+    login: SecretStr | None = field(default=None, compare=False)
+    """user:password for basic authentication, written as in a URL."""
 
 
-async def expand(url: str) -> tuple[Target, ...]:
+async def expand(url: str, login: SecretStr | None = None) -> tuple[Target, ...]:
     """Return the targets that one configured URL stands for now, sorted.
 
     Args:
         url: ``http://…``, or ``dns+http://…`` for every address of the name.
+        login: what all of them ask for.
 
     Raises:
         ObservationError: the name does not resolve.
     """
-    parts = urlsplit(url.removeprefix(_DNS))
+    parts = urlsplit(url.removeprefix(DNS))
     host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]
-    if not url.startswith(_DNS):
-        return (Target(f"{host}:{port}", parts.geturl()),)
+    if not url.startswith(DNS):
+        return (Target(f"{host}:{port}", parts.geturl(), login),)
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise ObservationError(f"exporter {host}:{port}: the name does not resolve") from error
-    return tuple(sorted({_at(str(address[0]), port, parts) for *_, address in found}))
+    places = {_place(str(address[0]), port) for *_, address in found}
+    return tuple(Target(place, _url(place, parts), login) for place in sorted(places))
 
 
-def _at(address: str, port: int, parts: SplitResult) -> Target:
+def _place(address: str, port: int) -> str:
     host = f"[{address}]" if ":" in address else address
-    return Target(f"{host}:{port}", parts._replace(netloc=f"{host}:{port}").geturl())
+    return f"{host}:{port}"
+
+
+def _url(place: str, parts: SplitResult) -> str:
+    return parts._replace(netloc=place).geturl()
 
 
 class Fetcher:
@@ -94,10 +103,13 @@ class Fetcher:
         Raises:
             ObservationError: there is none, with the reason.
         """
+        user, password = _login(target)
         try:
             async with self._turns:
                 response = await self._client.fetch(
                     target.url,
+                    auth_username=user,
+                    auth_password=password,
                     connect_timeout=min(CONNECT_SECONDS, self._timeout),
                     request_timeout=self._timeout,
                     follow_redirects=False,
@@ -106,6 +118,11 @@ class Fetcher:
                 )
         except (HTTPClientError, HTTPInputError, StreamClosedError, OSError) as error:
             raise ObservationError(f"exporter {target.name}: {self._failure(error)}") from error
+        except ValueError:
+            # An address or a password that cannot be sent; the words of the error may hold it.
+            raise ObservationError(
+                f"exporter {target.name}: cannot be asked; check its URL in scrape.exporters"
+            ) from None
         return response.body.decode("utf-8", errors="replace")
 
     def close(self) -> None:
@@ -126,3 +143,10 @@ class Fetcher:
                 return quoted(error.strerror)
             case _:
                 return quoted(str(error)) or type(error).__name__
+
+
+def _login(target: Target) -> tuple[str | None, str | None]:
+    if target.login is None:
+        return None, None
+    user, _, password = target.login.get_secret_value().partition(":")
+    return unquote(user), unquote(password)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from requests import PreparedRequest
 from requests.auth import HTTPBasicAuth
 
 from gpu_pruner.errors import PrometheusError
+from gpu_pruner.settings.credentials import header_text
 from gpu_pruner.settings.schema import PrometheusSettings
 
 Auth: TypeAlias = Callable[[PreparedRequest], PreparedRequest]
@@ -40,7 +42,7 @@ class Bearer:
         """Add the header.
 
         Raises:
-            PrometheusError: the token file cannot be read, or is empty.
+            PrometheusError: the token file cannot be read, is empty, or holds no token.
         """
         if self._file is not None:
             self._reread(self._file)
@@ -53,29 +55,35 @@ class Bearer:
             version = (state.st_ino, state.st_mtime_ns, state.st_size)
             if version == self._version:
                 return
-            token = file.read_text(encoding="ascii").strip()
+            written = file.read_text(encoding="ascii")
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
             raise PrometheusError(
                 f"the token file {file} cannot be read: {reason}; check prometheus.token_file"
             ) from error
+        try:
+            token = header_text(written)
+        except ValueError as error:
+            raise PrometheusError(
+                f"the token file {file} {error}; check prometheus.token_file"
+            ) from None
         if not token:
             raise PrometheusError(f"the token file {file} is empty; check prometheus.token_file")
         self._token, self._version = token, version
 
 
-def auth_for(settings: PrometheusSettings, *, user: str = "", password: str = "") -> Auth:
+def auth_for(settings: PrometheusSettings) -> Auth:
     """Return what authenticates requests.
 
     Args:
-        settings: a token file wins over a token.
-        user: user name of the URL, where it carries one.
-        password: password of the URL.
+        settings: a token file wins over a token, and both over a login.
     """
     if settings.token_file is not None:
         return Bearer(file=settings.token_file)
     if settings.token is not None:
         return Bearer(settings.token.get_secret_value())
-    if user or password:
-        return HTTPBasicAuth(user, password)
+    if settings.login is not None:
+        user, _, password = settings.login.get_secret_value().partition(":")
+        # Bytes: the library encodes text itself, and stumbles over what is not Latin-1.
+        return HTTPBasicAuth(unquote(user).encode(), unquote(password).encode())
     return no_auth

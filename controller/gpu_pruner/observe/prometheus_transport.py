@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -78,9 +78,7 @@ class Transport:
     """A session for `PrometheusConnect(session=…)`. Not for use by several threads at once."""
 
     def __init__(self, settings: PrometheusSettings, *, clock: Clock) -> None:
-        parts = urlsplit(settings.url)
-        host = parts.netloc.rpartition("@")[2]
-        self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+        self.url = settings.url
         """The server's address without credentials."""
         self.server = f"Prometheus at {self.url}"
         self.clock_skew_seconds: Seconds = 0.0
@@ -91,9 +89,7 @@ class Transport:
         self._timeout = settings.timeout_seconds
         self._notes: dict[str, None] = {}
         self._session = requests.Session()
-        self._session.auth = auth_for(
-            settings, user=unquote(parts.username or ""), password=unquote(parts.password or "")
-        )
+        self._session.auth = auth_for(settings)
         # Unpacking costs us, and packing the server, more than the network in a cluster does.
         self._session.headers.update({"User-Agent": "gpu-pruner", "Accept-Encoding": "identity"})
         for name, value in settings.headers.items():
@@ -162,6 +158,10 @@ class Transport:
             raise PrometheusError(f"{self.server} {self._failure(error)}") from error
         except OSError as error:
             raise PrometheusError(f"{self.server} {_broken(error)}") from error
+        except ValueError as error:
+            # A header or an address that cannot be sent. Its words hold the value: neither quoted
+            # nor chained, because a chain ends in somebody's log.
+            raise PrometheusError(f"{self.server} {_unsendable(error)}") from None
         date = response.headers.get("Date", "")
         found = skew(date, sent=sent, received=self._clock.now())
         if found is not None:
@@ -211,6 +211,13 @@ class Transport:
 def _broken(error: OSError) -> str:
     """Say what a failure outside of HTTP means: in practice, the CA bundle."""
     return f"could not be asked: {quoted(str(error))}; check prometheus.ca_file"
+
+
+def _unsendable(error: ValueError) -> str:
+    return (
+        f"could not be asked: a header or the address cannot be sent ({type(error).__name__}); "
+        "check prometheus.token, prometheus.token_file, prometheus.headers and prometheus.url"
+    )
 
 
 def _redirected(response: requests.Response) -> str:

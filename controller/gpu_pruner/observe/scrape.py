@@ -152,10 +152,12 @@ class ScrapeSource:
 
     async def _find_targets(self) -> tuple[tuple[Target, ...], dict[str, str]]:
         """Return the addresses to scrape, each once, and what could not be resolved."""
-        urls = self._settings.exporters
+        urls, logins = self._settings.exporters, self._settings.logins
         found: set[Target] = set()
         failures: dict[str, str] = {}
-        answers = await asyncio.gather(*map(expand, urls), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(expand(url, logins.get(url)) for url in urls), return_exceptions=True
+        )
         for url, answer in zip(urls, answers, strict=True):
             if isinstance(answer, ObservationError):
                 failures[url] = str(answer)

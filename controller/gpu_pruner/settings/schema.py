@@ -7,6 +7,7 @@ they print as stars.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
@@ -22,7 +23,10 @@ from pydantic import (
 )
 
 from gpu_pruner.errors import ConfigurationError
-from gpu_pruner.model.rules import Mode, Rules
+from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
+from gpu_pruner.model.units import MINUTE
+from gpu_pruner.settings.addresses import ExporterAddress, ServerAddress, split_login
+from gpu_pruner.settings.credentials import Headers, Token
 from gpu_pruner.settings.durations import format_duration, parse_duration
 
 KIND_LETTERS = {
@@ -67,7 +71,7 @@ Duration = Annotated[float, BeforeValidator(_seconds)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class ProfileName(StrEnum):
@@ -99,14 +103,20 @@ class _Telemetry(_Section):
 class PrometheusSettings(_Telemetry):
     """How to ask Prometheus, or anything that answers like it."""
 
-    url: str = Field(description="Base URL, for example http://prometheus.monitoring:9090.")
-    token: SecretStr | None = Field(None, description="Bearer token.")
+    url: ServerAddress = Field(
+        description="Base URL, for example http://prometheus.monitoring:9090. A user and password "
+        "in it become `login`."
+    )
+    login: SecretStr | None = Field(
+        None, description="user:password for basic authentication, written as in a URL."
+    )
+    token: Token | None = Field(None, description="Bearer token.")
     token_file: Path | None = Field(
         None, description="File with the bearer token; read again when it changes."
     )
     ca_file: Path | None = Field(None, description="CA bundle (PEM) for a private authority.")
     tls_verify: bool = Field(default=True, description="Whether to check the server's certificate.")
-    headers: dict[str, SecretStr] = Field(
+    headers: Headers = Field(
         default_factory=dict, description="Extra headers, for example X-Scope-OrgID."
     )
     honor_labels: bool | None = Field(
@@ -126,34 +136,42 @@ class PrometheusSettings(_Telemetry):
     )
     timeout_seconds: float = Field(30.0, gt=0, description="Longest wait for one answer.")
 
-    @field_validator("url")
+    @model_validator(mode="before")
     @classmethod
-    def _http(cls, url: str) -> str:
-        if not url.startswith(("http://", "https://")):
-            message = f"{url[:80]!r} is not a URL; it must begin with http:// or https://"
-            raise ValueError(message)
-        return url.rstrip("/")
+    def _login_apart(cls, values: object) -> object:
+        if not isinstance(values, Mapping) or not isinstance(url := values.get("url"), str):
+            return values
+        address, login = split_login(url)
+        return {**values, "url": address, "login": login} if login else values
 
 
 class ScrapeSettings(_Telemetry):
     """Reading DCGM exporters directly: for clusters without Prometheus."""
 
-    exporters: tuple[str, ...] = Field(
+    exporters: tuple[ExporterAddress, ...] = Field(
         (),
         description="Exporter URLs. dns+http://name:9400/metrics means every address of a "
-        "headless Service.",
+        "headless Service. A user and password in one become its entry of `logins`.",
+    )
+    logins: dict[str, SecretStr] = Field(
+        default_factory=dict,
+        description="Exporter URL to user:password for basic authentication, written as in a URL.",
     )
     interval_seconds: Duration = Field(30.0, gt=0, description="Time between two scrapes.")
     timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for one exporter.")
 
-    @field_validator("exporters")
+    @model_validator(mode="before")
     @classmethod
-    def _http(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        for url in urls:
-            if not url.startswith(("http://", "https://", "dns+http://", "dns+https://")):
-                message = f"{url[:80]!r} is not a URL; it must begin with http:// or dns+http://"
-                raise ValueError(message)
-        return urls
+    def _logins_apart(cls, values: object) -> object:
+        urls = values.get("exporters") if isinstance(values, Mapping) else None
+        if not isinstance(values, Mapping) or not isinstance(urls, (list, tuple)):
+            return values
+        parts = [split_login(url) if isinstance(url, str) else (url, "") for url in urls]
+        logins = {address: login for address, login in parts if login}
+        if not logins:
+            return values
+        exporters = tuple(address for address, _ in parts)
+        return {**values, "exporters": exporters, "logins": {**values.get("logins", {}), **logins}}
 
 
 class KubernetesSettings(_Section):
@@ -185,7 +203,8 @@ class Settings(_Section):
 
     mode: Mode = Field(Mode.DRY_RUN, description="dry-run only says what it would do (`-r`).")
     window_seconds: Duration = Field(
-        2100.0, gt=0, description="Judged period, 35 min by default (`-t`, there in minutes)."
+        2100.0, gt=0, description="Judged period, 35 min by default (`-t`, there in minutes). At least 4 min, "
+        "and 4 scrape intervals."
     )
     settle_seconds: Duration = Field(
         300.0, ge=0, description="Added to the window for a pod's age since Ready (`-g`)."
@@ -262,15 +281,17 @@ class Settings(_Section):
 
     @model_validator(mode="after")
     def _window_holds_enough_scrapes(self) -> Self:
-        if not self.prometheus and self.scrape.exporters:
-            least = 4 * self.scrape.interval_seconds
-            if self.window_seconds < least:
-                message = (
-                    f"the window ({format_duration(self.window_seconds)}) is shorter than 4 scrape "
-                    f"intervals of {format_duration(self.scrape.interval_seconds)} "
-                    f"({format_duration(least)}); lengthen the window or scrape more often"
-                )
-                raise ValueError(message)
+        direct = not self.prometheus and self.scrape.exporters
+        # Steps are a minute at least; how often Prometheus scrapes is only known when it answers.
+        interval = max(MINUTE, self.scrape.interval_seconds if direct else 0.0)
+        least = LEAST_STEPS * interval
+        if self.window_seconds < least:
+            message = (
+                f"the window ({format_duration(self.window_seconds)}) is shorter than "
+                f"{LEAST_STEPS} steps of {format_duration(interval)} ({format_duration(least)}): "
+                "a step is one scrape interval, at least a minute; lengthen the window"
+            )
+            raise ValueError(message)
         return self
 
     def rules(self) -> Rules:

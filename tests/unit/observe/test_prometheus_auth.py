@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,12 @@ def test_a_token_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot be read: No such file"), (b" \n", "is empty"), (b"\xff\xfe", "not ASCII")],
+    [
+        (None, "cannot be read: No such file"),
+        (b" \n", "is empty"),
+        (b"\xff\xfe", "not ASCII"),
+        (b"a\nb", "line break"),
+    ],
 )
 def test_an_unusable_token_file_is_named(tmp_path: Path, content: bytes | None, said: str) -> None:
     file = tmp_path / "token"
@@ -50,11 +56,16 @@ def test_an_unusable_token_file_is_named(tmp_path: Path, content: bytes | None, 
 def test_file_wins_over_token_and_token_over_the_url(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("from-file", encoding="ascii")
-    all_set = settings(token="fixed", token_file=file)
-    assert header(auth_for(all_set, user="u", password="p")) == "Bearer from-file"
-    fixed = settings(token="fixed")
-    assert header(auth_for(fixed, user="u", password="p")) == "Bearer fixed"
-    assert header(auth_for(settings(), user="u", password="p")) == "Basic dTpw"
+    url = "http://u:p@prometheus:9090"
+    assert header(auth_for(settings(url=url, token="fixed", token_file=file))) == "Bearer from-file"
+    assert header(auth_for(settings(url=url, token="fixed"))) == "Bearer fixed"
+    assert header(auth_for(settings(url=url))) == "Basic dTpw"
+
+
+def test_a_login_is_sent_as_utf_8() -> None:
+    told = settings(url="http://u:%E2%82%AC%2F@prometheus:9090")
+    sent = b64encode("u:\u20ac/".encode()).decode()
+    assert header(auth_for(told)) == f"Basic {sent}"
 
 
 def test_without_credentials_nothing_is_added() -> None:

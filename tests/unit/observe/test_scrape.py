@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from pydantic import SecretStr
 from structlog.testing import capture_logs
 from support.manual_clock import NOON
 from support.prometheus import free_port
@@ -16,7 +18,7 @@ from support.scripted import Answer, ScriptedServer
 from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.signals import DeviceId, Period, PodName, Signal
 from gpu_pruner.observe import exporters
-from gpu_pruner.observe.exporters import expand
+from gpu_pruner.observe.exporters import Fetcher, Target, expand
 from gpu_pruner.observe.scrape import ScrapeSource
 from gpu_pruner.settings.schema import ScrapeSettings
 
@@ -258,3 +260,37 @@ async def test_what_is_left_out_is_told(clock: SteppedClock) -> None:
     assert nameless.startswith("1 samples name no device")
     assert "not read: DCGM_FI_DEV_NEW_UTIL_RATIO" in unknown
     assert advice.startswith("AMD's exporter")
+
+
+async def test_a_password_in_an_exporters_url_is_sent_and_never_told(
+    clock: SteppedClock, exporter: ScriptedServer
+) -> None:
+    url = f"http://admin:can%40ary@{exporter.address}"
+    with capture_logs() as logs:
+        async with source_of(clock, f"{url}/metrics", f"{url}/none") as source:
+            screen = await source.screen(now=clock.now() + 60, back_to=clock.now())
+            assert "ary" not in repr(source._settings)
+    sent = {seen.headers.get("Authorization") for seen in exporter.seen}
+    assert sent == {f"Basic {b64encode(b'admin:can@ary').decode()}"}
+    assert "ary" not in repr(logs) + repr(screen.notes)
+
+
+async def test_a_password_for_a_name_goes_to_all_its_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def getaddrinfo(*_: object, **__: object) -> list[object]:
+        return [(2, 1, 6, "", (ip, 9400)) for ip in ("10.0.0.2", "10.0.0.1")]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+    found = await expand("dns+http://exporters.gpu:9400/metrics", SecretStr("admin:canary"))
+    assert [one.login and one.login.get_secret_value() for one in found] == ["admin:canary"] * 2
+    assert "canary" not in repr(found)
+
+
+async def test_an_address_that_cannot_be_asked_is_a_failure_of_that_exporter() -> None:
+    fetcher = Fetcher(1.0)
+    for url in ("http://[::1/m", "http://127.0.0.1:99999/m", "ftp://admin:canary@h/m"):
+        with pytest.raises(ObservationError, match="exporter h:1: ") as caught:
+            await fetcher.page(Target("h:1", url))
+        assert "canary" not in str(caught.value)
+    fetcher.close()
