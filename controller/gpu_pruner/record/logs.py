@@ -1,13 +1,16 @@
 """How this program logs: one structured line per event, on standard error.
 
 Answers in which form and from which level on. Standard output stays free for results. Called once
-by `cli` at the start; everybody else asks `structlog.get_logger`.
+by `cli` at the start; everybody else asks `structlog.get_logger`. Of an exception the types and
+places are written, never its words: those of a library may repeat a token.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import traceback
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import TextIO
 
@@ -54,7 +57,7 @@ def configure_logging(
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         _stamp(clock or clock_from_environment()),
-        structlog.processors.format_exc_info,
+        _trace,
     ]
     structlog.configure(
         processors=[
@@ -82,6 +85,25 @@ def _stamp(clock: Clock) -> Processor:
         return event
 
     return stamp
+
+
+def _trace(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Write an exception, and those that led to it, as types and places."""
+    told = event.pop("exc_info", None)
+    if told is True or isinstance(told, tuple):
+        told = (sys.exc_info() if told is True else told)[1]
+    if isinstance(told, BaseException):
+        event["exception"] = "\n".join(_chain(told))
+    return event
+
+
+def _chain(error: BaseException) -> Iterator[str]:
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield from _chain(cause)
+        yield "which led to"
+    yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    yield type(error).__name__
 
 
 def _formatter(form: LogFormat, shared: list[Processor]) -> logging.Formatter:

@@ -60,14 +60,25 @@ def test_pretty_has_colours() -> None:
 
 
 @pytest.mark.parametrize("log_format", LogFormat)
-def test_an_exception_is_written_with_its_cause(log_format: LogFormat) -> None:
+def test_an_exception_is_written_with_its_place_and_without_its_words(
+    log_format: LogFormat,
+) -> None:
     stream = io.StringIO()
     configure_logging(log_format, clock=ManualClock(), stream=stream)
+    secret = "canary"
     try:
-        int("because")
-    except ValueError:
+        try:
+            int(secret)
+        except ValueError as error:
+            raise LookupError(secret) from error
+    except LookupError:
         structlog.get_logger("gpu_pruner.loop").exception("cycle failed")
-    assert "because" in stream.getvalue()
+        logging.getLogger("some.library").exception("trouble")
+    text = stream.getvalue()
+    assert text.count("ValueError") >= 2
+    assert text.count("LookupError") >= 2
+    assert "test_logs.py" in text
+    assert secret not in text
 
 
 def test_configuring_twice_writes_each_line_once() -> None:
