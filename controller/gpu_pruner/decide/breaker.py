@@ -8,13 +8,16 @@ hands the answer to `assemble`; `pulse` calls it with what changed since the cyc
 from __future__ import annotations
 
 from gpu_pruner.model.cluster import ClusterView
-from gpu_pruner.model.rules import Mode, Rules
+from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
 from gpu_pruner.model.snapshot import Breaker
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds
 
 GREATEST_SKEW_SECONDS: Seconds = 30.0
 """Clocks that differ by more make ages and deadlines wrong."""
+
+NEEDED_KINDS = frozenset({"Pod", "Node", "Namespace"})
+"""Kinds that nothing can be judged without."""
 
 _STALE_CYCLES = 3
 _LEAST_STALE_SECONDS: Seconds = 3 * MINUTE
@@ -71,6 +74,9 @@ def find_breakers(
             )
         )
     found.extend(_nodes_not_ready(view))
+    found.extend(_kind_missing(view))
+    if screen is not None:
+        found.extend(_window_too_short(screen, rules))
     return tuple(sorted(found, key=lambda one: (one.name, one.message)))
 
 
@@ -95,6 +101,28 @@ def _nodes_not_ready(view: ClusterView) -> tuple[Breaker, ...]:
     if down <= _MOST_NOT_READY or down <= _NOT_READY_RATIO * len(nodes):
         return ()
     return (_breaker("NodesNotReady", f"{down} of {len(nodes)} GPU nodes are not Ready"),)
+
+
+def _kind_missing(view: ClusterView) -> tuple[Breaker, ...]:
+    """Return the breaker for a kind that no cluster lacks: exemptions stand on namespaces."""
+    missing = sorted(view.missing_kinds & NEEDED_KINDS)
+    if not missing:
+        return ()
+    told = f"The API server does not show us any {' or '.join(missing)}, which every cluster has"
+    return (_breaker("KindMissing", f"{told}; check our ClusterRole and the API server"),)
+
+
+def _window_too_short(screen: Screen, rules: Rules) -> tuple[Breaker, ...]:
+    """Return the breaker for scrapes so rare that a window holds too few of them."""
+    step = screen.period.step_seconds
+    least = LEAST_STEPS * step
+    if rules.window_seconds >= least:
+        return ()
+    told = (
+        f"The window ({rules.window_seconds / MINUTE:g} min) is shorter than {LEAST_STEPS} scrape "
+        f"intervals of {step / MINUTE:g} min ({least / MINUTE:g} min)"
+    )
+    return (_breaker("WindowTooShort", f"{told}; scrape more often or lengthen the window (-t)"),)
 
 
 def _breaker(name: str, message: str) -> Breaker:

@@ -61,6 +61,8 @@ class Feed(Generic[W, T]):
     """Makes the value that is kept of an object; None leaves the object out."""
     unreadable: Callable[[Meta], T | None] = lambda _meta: None
     """Makes the value of an object of which only the metadata could be read."""
+    needed: bool = False
+    """Whether every cluster has this kind: 404 is then a failure, and what we had stays."""
 
 
 @dataclass(slots=True, eq=False)
@@ -268,7 +270,7 @@ class Reflector(Generic[W, T]):
     def _missing(self, error: ClusterError) -> Seconds:
         """Note that the kind is not to be had; forget its objects once that is certain."""
         self._version = ""
-        if self.absent and isinstance(error, NotFound):
+        if self.absent and isinstance(error, NotFound) and not self.feed.needed:
             self._items = {}  # a server that is just starting may say 404 once, not twice
         if self.absent != str(error):
             self.absent = str(error)

@@ -157,14 +157,23 @@ class ClusterWatch:
 
     def _make_copies(self) -> _Copies:
         client, clock, pace = self._client, self._clock, self._pace
-        pods = Feed(resource=PODS, decode=Pod, keep=self._pod, unreadable=records.unreadable_pod)
+        pods = Feed(
+            resource=PODS,
+            decode=Pod,
+            keep=self._pod,
+            unreadable=records.unreadable_pod,
+            needed=True,
+        )
         nodes = Feed(
             resource=NODES,
             decode=Node,
             keep=records.node_record,
             unreadable=records.unreadable_node,
+            needed=True,
         )
-        namespaces = Feed(resource=NAMESPACES, decode=Bare, keep=records.namespace_record)
+        namespaces = Feed(
+            resource=NAMESPACES, decode=Bare, keep=records.namespace_record, needed=True
+        )
         books = Feed(
             resource=GPUWORKLOADS,
             decode=GPUWorkload,

@@ -46,3 +46,20 @@ def test_a_missing_crd_matters_in_earnest_only() -> None:
     view = ClusterView(books_available=False)
     assert names(view) == ["BooksUnavailable"]
     assert names(view, mode="dry-run") == []
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Node", "Namespace"])
+def test_a_kind_that_every_cluster_has_opens_one_when_it_is_missing(kind: str) -> None:
+    view = ClusterView(missing_kinds=frozenset({kind, "Notebook"}))
+    (found,) = find_breakers(view, RULES, screen=SCREEN)
+    assert (found.name, f"any {kind}," in found.message) == ("KindMissing", True)
+    assert names(ClusterView(missing_kinds=frozenset({"Notebook"}))) == []
+
+
+def test_scrapes_too_rare_for_the_window_open_one_with_the_arithmetic() -> None:
+    rare = replace(SCREEN, period=Period(0, 2, 600.0), scrape_interval_seconds=600.0)
+    (found,) = find_breakers(ClusterView(), RULES, screen=rare)
+    assert found.name == "WindowTooShort"
+    assert "(35 min) is shorter than 4 scrape intervals of 10 min (40 min)" in found.message
+    enough = told_rules({"window_seconds": "40m"})
+    assert find_breakers(ClusterView(), enough, screen=rare) == ()

@@ -11,7 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 from support.manual_clock import NOON, ManualClock
 from support.scripted_api import Reply, ScriptedApi, Watch, event, eventually, page, status, thing
+from support.story import told_rules
 
+from gpu_pruner.decide.breaker import find_breakers
 from gpu_pruner.errors import ClusterError, Forbidden
 from gpu_pruner.kube.resources import (
     DEPLOYMENTS,
@@ -26,6 +28,8 @@ from gpu_pruner.kube.resources import (
 )
 from gpu_pruner.kube.throttle import Pace
 from gpu_pruner.model.book import Phase
+from gpu_pruner.model.signals import Period
+from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.observe.cluster import ClusterWatch
 
 WATCHED = (
@@ -294,3 +298,23 @@ async def test_a_hanging_server_is_given_up(tmp_path: Path) -> None:
         with pytest.raises(ClusterError, match="gave no answer"):
             await watch.start()
         await client.close()
+
+
+@pytest.mark.parametrize("resource", [PODS, NODES, NAMESPACES])
+async def test_a_kind_that_every_cluster_has_does_not_vanish_with_its_objects(
+    tmp_path: Path, resource: Resource
+) -> None:
+    api = empty_cluster()
+    kept = page([thing("team-a", spec=GPU_SPEC if resource is PODS else {})])
+    api.lists[resource.path()] = [kept, status(404), status(404), status(404)]
+    api.watches[resource.path()] = [status(404)]
+    async with api, watching(api, tmp_path) as watch:
+        await watch.start()
+        await eventually(lambda: api.count(resource.path(), watch=False) > 3)
+        view = watch.view()
+        held = {PODS: view.pods, NODES: view.nodes, NAMESPACES: view.namespaces}[resource]
+        assert len(held) == 1
+        rules = told_rules()
+        screen = Screen(period=Period(0, 2, 60.0), tracks=(), scrape_interval_seconds=30.0)
+        found = [one.name for one in find_breakers(view, rules, screen=screen)]
+        assert "KindMissing" in found
