@@ -279,9 +279,7 @@ def _settings(flags: dict[str, object]) -> Settings:
     )
 
 
-def _prometheus(
-    flags: dict[str, object], telemetry: dict[str, object]
-) -> dict[str, object] | None:
+def _prometheus(flags: dict[str, object], telemetry: dict[str, object]) -> dict[str, object] | None:
     """Return the section ``prometheus``; None where no URL was given."""
     url = flags.get("prometheus_url")
     if not url:

@@ -245,7 +245,8 @@ class PrometheusSource:
         if probe.clusters > 1 and not self._settings.cluster:
             raise IncompleteData(
                 f"{self._transport.server} holds {probe.clusters} clusters (label {label}), in "
-                "which pods may have the same names; set prometheus.cluster to the name of this one"
+                "which pods may have the same names; set prometheus.cluster (--prometheus-cluster) "
+                "to the name of this one"
             )
         return probe
 

@@ -87,3 +87,24 @@ def test_the_token_comes_from_its_variable(monkeypatch):
     monkeypatch.setenv("PROMETHEUS_TOKEN", "canary")
     settings = settings_of("--prometheus-url", "http://p")
     assert settings.prometheus.token.get_secret_value() == "canary"
+
+
+def test_what_an_error_advises_can_be_said_on_the_command_line():
+    told = settings_of(
+        *("--prometheus-url", "http://p", "--prometheus-cluster", "east"),
+        *("--prometheus-cluster-label", "site", "--profile", "dcgm", "--profile", "amd"),
+        *("--node-label", "machine"),
+    ).prometheus
+    assert (told.cluster, told.cluster_label, told.node_label) == ("east", "site", "machine")
+    assert told.profiles == ("dcgm", "amd")
+
+
+def test_exporters_have_profiles_too():
+    told = settings_of("--exporter", "http://h:9400/m", "--profile", "amd", "--node-label", "n")
+    assert (told.scrape.profiles, told.scrape.node_label) == (("amd",), "n")
+
+
+def test_a_header_file_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "tenant").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="--prometheus-header.*not UTF-8"):
+        settings_of("--prometheus-url", "http://p", "--prometheus-header", f"A=@{tmp_path}/tenant")
