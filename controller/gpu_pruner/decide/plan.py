@@ -84,10 +84,11 @@ def plan(
     )
 
 
-def _turn(workload: Workload) -> tuple[Timestamp, str, str, str, str, str]:
-    """Order workloads for the budget: by deadline, then by root."""
+def _turn(workload: Workload) -> tuple[bool, Timestamp, str, str, str, str, str]:
+    """Order workloads for the budget: by deadline, then by root; what cannot be paused last."""
     root, due = workload.root, workload.book.pause_at
     return (
+        workload.tried_last,
         float("inf") if due is None else due,
         root.kind,
         root.namespace,

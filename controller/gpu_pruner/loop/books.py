@@ -15,6 +15,10 @@ from gpu_pruner.model.cluster import Bookkeeping, ClusterView
 from gpu_pruner.model.orders import Outcome, Result
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.workload import RootRef
+
+MOST_LOOKS = 4
+"""Views in which a new object may be missing before it counts as deleted: two cycles."""
 
 
 class Books(Protocol):
@@ -28,28 +32,51 @@ class Books(Protocol):
         """Remember this book for the decision's root."""
         ...
 
+    def forget(self, root: RootRef) -> None:
+        """Believe the watch alone again: what we thought to know of this root was refused."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """A write of ours that the watch has not shown yet."""
+
+    based_on: str
+    """Resource version that was watched before the write; empty where there was no object."""
+    written: Bookkeeping
+    looks: int = 0
+    """How many views went by without it."""
+
+    def is_over(self, watched: Bookkeeping | None) -> bool:
+        """Whether the watch knows better: it shows a newer object, or that it was deleted.
+
+        An object that was just created may be missing in a view or two. If it stays missing, it
+        was deleted before it was ever seen, and who deletes it wants us to forget.
+        """
+        if watched is not None:
+            return watched.book.resource_version != self.based_on
+        return bool(self.based_on) or self.looks >= MOST_LOOKS
+
 
 @dataclass(slots=True)
 class ClusterBooks:
     """Books in GPUWorkload objects; what we wrote counts until the watch shows a newer object."""
 
     actor: Actor
-    _unseen: dict[str, tuple[str, Bookkeeping]] = field(default_factory=dict)
-    """By root uid: the resource version that the write was based on, and what was written."""
+    _unseen: dict[str, _Unseen] = field(default_factory=dict)
+    """By root uid."""
 
     def applied_to(self, view: ClusterView) -> ClusterView:
         """Lay our own unseen writes over the watched books."""
         books = dict(view.books)
-        for uid, (based_on, written) in list(self._unseen.items()):
+        for uid, unseen in list(self._unseen.items()):
             watched = books.get(uid)
-            if watched is not None and watched.book.resource_version != based_on:
+            if unseen.is_over(watched) or uid not in view.owners:
                 del self._unseen[uid]
-            elif watched is not None:
-                books[uid] = replace(watched, book=written.book)
-            elif uid in view.owners:
-                books[uid] = written
-            else:
-                del self._unseen[uid]
+                continue
+            written = unseen.written
+            books[uid] = written if watched is None else replace(watched, book=written.book)
+            self._unseen[uid] = replace(unseen, looks=unseen.looks + 1)
         return replace(view, books=books)
 
     async def write(self, decision: Decision, book: Book) -> Outcome:
@@ -57,8 +84,14 @@ class ClusterBooks:
         outcome = await self.actor.write_book(decision, book)
         if outcome.result is Result.DONE:
             root, based_on = decision.workload.root, decision.workload.book.resource_version
-            self._unseen[root.uid] = (based_on, Bookkeeping(root=root, book=book))
+            self._unseen[root.uid] = _Unseen(based_on, Bookkeeping(root=root, book=book))
+        elif outcome.result is Result.CONFLICT:
+            self.forget(decision.workload.root)
         return outcome
+
+    def forget(self, root: RootRef) -> None:
+        """Drop our own unseen write."""
+        self._unseen.pop(root.uid, None)
 
 
 @dataclass(slots=True)
@@ -85,6 +118,9 @@ class MemoryBooks:
         root = decision.workload.root
         self._books[root.uid] = Bookkeeping(root=root, book=book)
         return Outcome(root=root, action="remember", result=Result.DRY_RUN)
+
+    def forget(self, root: RootRef) -> None:
+        """Keep what is remembered: there is no other memory."""
 
     def _as_given(self, one: Bookkeeping) -> Bookkeeping:
         if self.onlooker_in is None or not one.book.warned_mode:

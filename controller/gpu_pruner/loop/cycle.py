@@ -10,6 +10,7 @@ from gpu_pruner.decide.pulse import Pulse, applied, feel
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.observation import Observation, Observer
+from gpu_pruner.loop.refusals import Refusals
 from gpu_pruner.loop.verification import verify
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.plan import Action, Decision, Plan, Verification
@@ -18,6 +19,7 @@ from gpu_pruner.model.snapshot import Breaker, Snapshot, Workload
 from gpu_pruner.model.telemetry import TelemetrySource
 from gpu_pruner.model.units import Timestamp
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.record.aftermath import turned_out
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.decisions import DecisionLog
 from gpu_pruner.record.report import Counts, CycleReport
@@ -37,6 +39,7 @@ class Cycle:
     rules: Rules
     honor_labels: bool | None = None
     log: DecisionLog = field(default_factory=DecisionLog)
+    refusals: Refusals = field(default_factory=Refusals)
     _number: int = 0
     _pulse: Pulse | None = None
 
@@ -49,15 +52,17 @@ class Cycle:
         started_at = self.clock.now()
         observation = await self.observer.look(started_at)
         snapshot = self._resolve(observation)
-        decided, verified = await self._decide(snapshot)
+        decided, verified = await self._decide(snapshot, observation)
         deliveries = await self.executor.notify(decided)
         outcomes = await self.executor.act(decided, deliveries)
+        self.refusals.remember(outcomes)
+        ended = turned_out(decided, outcomes, deliveries)
         self._number += 1
         report = CycleReport(
             number=self._number,
             started_at=started_at,
             finished_at=self.clock.now(),
-            plan=decided,
+            plan=ended,
             outcomes=outcomes,
             deliveries=deliveries,
             breakers=decided.breakers,
@@ -65,7 +70,8 @@ class Cycle:
             telemetry_available=observation.screen is not None,
         )
         self.board.publish(report)
-        self.log.record(decided)
+        self.log.record(ended)
+        self.log.record_troubles(outcomes)
         return report
 
     def failed(self, started_at: Timestamp, failure: str) -> None:
@@ -108,7 +114,15 @@ class Cycle:
         return plan(narrowed, self.rules, verifications=verified).decisions[0], snapshot.breakers
 
     def _resolve(self, observation: Observation) -> Snapshot:
-        """Assemble the snapshot, at a whole second: books are written to the second.
+        """Assemble the snapshot, and compare it with the one before."""
+        snapshot = self._assembled(observation)
+        if observation.screen is not None:
+            view = observation.view
+            self._pulse = feel(snapshot, view, before=self._pulse, rules=self.rules)
+        return applied(snapshot, self._pulse)
+
+    def _assembled(self, observation: Observation) -> Snapshot:
+        """Assemble a snapshot, at a whole second: books are written to the second.
 
         A book that came back from the cluster then equals the one that was written, and the same
         warning keeps the same decision id.
@@ -124,17 +138,23 @@ class Cycle:
             rules=self.rules,
             breakers=found,
         )
-        if observation.screen is not None:
-            self._pulse = feel(snapshot, view, before=self._pulse, rules=self.rules)
-        return applied(snapshot, self._pulse)
+        return self.refusals.marked(snapshot)
 
-    async def _decide(self, snapshot: Snapshot) -> tuple[Plan, tuple[Verification, ...]]:
-        """Plan; measure what the plan rests on; plan again on the measurement."""
+    async def _decide(
+        self, snapshot: Snapshot, observation: Observation
+    ) -> tuple[Plan, tuple[Verification, ...]]:
+        """Plan; measure what the plan rests on; plan again on the measurement.
+
+        Measuring takes its time, so the second plan looks at the cluster anew: what people said
+        meanwhile counts.
+        """
         first = plan(snapshot, self.rules)
         wanted = first.with_action(Action.VERIFY)
         if not wanted:
             return first, ()
         verified = await verify(wanted, self.source, clock=self.clock, rules=self.rules)
+        anew = replace(observation, view=self.observer.view())
+        snapshot = applied(self._assembled(anew), self._pulse)
         return plan(snapshot, self.rules, verifications=verified), tuple(verified.values())
 
 

@@ -96,20 +96,26 @@ class Executor:
             why=decision.message,
             decided_on=decision.workload,
         )
-        return await self.actor.pause(
+        outcome = await self.actor.pause(
             order,
             decision.workload.book,
             verified_at=decision.verified_at,
             max_age_seconds=self.rules.verify_max_age_seconds,
         )
+        if outcome.result in {Result.CONFLICT, Result.REFUSED}:
+            self.books.forget(order.root)
+        return outcome
 
     async def _restore(self, decision: Decision) -> Outcome:
         outcome = await self.actor.restore(
             decision.workload.root, by="gpu-pruner", why=decision.message
         )
-        if outcome.result is Result.DONE:
-            await self.books.write(decision, decision.book)
-        return outcome
+        if outcome.result is not Result.DONE:
+            return outcome
+        written = await self.books.write(decision, decision.book)
+        if written.result in {Result.DONE, Result.DRY_RUN}:
+            return outcome
+        return replace(outcome, detail=f"its GPUWorkload was not told: {written.detail}")
 
 
 class Silence:
@@ -117,7 +123,8 @@ class Silence:
 
     async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
         """Deliver nothing."""
-        return Delivery(root=decision.workload.root, kind=kind)
+        detail = "nothing is sent where nothing may be written"
+        return Delivery(root=decision.workload.root, kind=kind, detail=detail)
 
 
 def _urgency(decision: Decision) -> int:

@@ -65,6 +65,10 @@ class Observer:
             self._evidence = await asyncio.to_thread(self._absorbed, screen)
         return Observation(at=now, view=self._cluster.view(), screen=screen, failure=failure)
 
+    def view(self) -> ClusterView:
+        """Return the cluster as it is known now."""
+        return self._cluster.view()
+
     def reading(self, now: Timestamp, *, honor_labels: bool | None) -> Reading:
         """Return what is known of every device over the judged window.
 

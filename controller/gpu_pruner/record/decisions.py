@@ -7,17 +7,22 @@ no secrets, since messages and evidence have none. Called by `loop` once per cyc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import structlog
 
+from gpu_pruner.model.orders import Outcome
 from gpu_pruner.model.plan import Action, Decision, DeviceFinding, Plan
 from gpu_pruner.model.signals import Signal, SignalEvidence
 from gpu_pruner.model.units import rfc3339
+from gpu_pruner.record.aftermath import TROUBLE
 
 EVENT = "decision"
 """The line's event name."""
+
+TROUBLE_EVENT = "not done"
+"""The event name of an order that was not carried out."""
 
 MOST_DEVICES = 16
 """Devices whose evidence is written out; the line says how many there are."""
@@ -35,6 +40,7 @@ class DecisionLog:
     def __init__(self) -> None:
         self._log = structlog.get_logger("gpu_pruner.decisions")
         self._standings: dict[str, Standing] = {}
+        self._troubles: frozenset[Outcome] = frozenset()
 
     def record(self, plan: Plan) -> int:
         """Write a line for every workload that is new or stands elsewhere than before.
@@ -54,6 +60,26 @@ class DecisionLog:
                 self._log.info(EVENT, **fields(decision, before=before.get(key)))
                 lines += 1
         return lines
+
+    def record_troubles(self, outcomes: Iterable[Outcome]) -> int:
+        """Write a line for every order that was not carried out, unless the last cycle's was alike.
+
+        Returns:
+            How many lines were written.
+        """
+        before = self._troubles
+        self._troubles = frozenset(one for one in outcomes if one.result in TROUBLE)
+        news = sorted(self._troubles - before, key=lambda one: (one.root, one.action))
+        for one in news:
+            self._log.warning(
+                TROUBLE_EVENT,
+                ref=one.root.ref,
+                uid=one.root.uid,
+                order=one.action,
+                result=one.result.value,
+                detail=one.detail,
+            )
+        return len(news)
 
 
 def standing(decision: Decision) -> Standing:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpu_pruner.loop.books import ClusterBooks, MemoryBooks
+from gpu_pruner.loop.books import MOST_LOOKS, ClusterBooks, MemoryBooks
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.cluster import Bookkeeping, ClusterView
 from gpu_pruner.model.orders import Outcome, Result
@@ -72,3 +72,23 @@ async def test_memory_keeps_books_and_lets_intent_through():
     await books.write(decision(Book()), WARNED)
     seen = books.applied_to(view(Book(), Intent(exempt=True))).books["u1"]
     assert (seen.book, seen.intent.exempt) == (WARNED, True)
+
+
+async def test_a_book_that_somebody_deletes_after_our_write_is_forgotten():
+    books = ClusterBooks(Writer())
+    await books.write(decision(Book(phase=Phase.NOMINATED, resource_version="5")), WARNED)
+    assert not books.applied_to(view(None)).books
+
+
+async def test_a_new_object_that_stays_unseen_was_deleted():
+    books = ClusterBooks(Writer())
+    await books.write(decision(Book()), WARNED)
+    seen = [bool(books.applied_to(view(None)).books) for _ in range(MOST_LOOKS + 1)]
+    assert seen == [True] * MOST_LOOKS + [False]
+
+
+async def test_what_an_order_was_refused_on_is_forgotten():
+    books = ClusterBooks(Writer())
+    await books.write(decision(Book()), WARNED)
+    books.forget(ROOT)
+    assert not books.applied_to(view(None)).books

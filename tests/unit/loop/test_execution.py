@@ -45,6 +45,9 @@ class World:
         self.written.append(book)
         return Outcome(root=decision.workload.root, action="write-book", result=Result.DONE)
 
+    def forget(self, root):
+        self.diary.append(("forget", root.name))
+
     async def carry_out(self, *decisions):
         executor = Executor(self, self, self, RULES)
         plan = Plan(at=0.0, decisions=decisions)
@@ -118,3 +121,31 @@ async def test_a_restore_is_remembered_only_when_it_was_done(result, writes):
     await world.carry_out(a_decision(action=Action.RESTORE, before=PAUSING, book=restoring))
     assert len(world.written) == writes
     assert world.diary[0] == ("restore", SERVER.name)
+
+
+@pytest.mark.parametrize(
+    ("result", "forgets"),
+    [(Result.DONE, 0), (Result.FAILED, 0), (Result.CONFLICT, 1), (Result.REFUSED, 1)],
+)
+async def test_after_a_no_only_the_watch_is_believed(result, forgets):
+    world = World(result=result)
+    await world.carry_out(a_decision(action=Action.PAUSE, before=WARNED, book=PAUSING))
+    assert [what for what, _ in world.diary].count("forget") == forgets
+
+
+async def test_a_restore_whose_book_was_not_written_says_so():
+    world = World()
+
+    async def conflict(decision, book):
+        root = decision.workload.root
+        return Outcome(root=root, action="w", result=Result.CONFLICT, detail="it changed")
+
+    world.write = conflict
+    restoring = Book(phase=Phase.RESTORING)
+    (outcome,) = await world.carry_out(
+        a_decision(action=Action.RESTORE, before=PAUSING, book=restoring)
+    )
+    assert (outcome.result, outcome.detail) == (
+        Result.DONE,
+        "its GPUWorkload was not told: it changed",
+    )

@@ -7,6 +7,7 @@ from support.decisions import NOTEBOOK, a_decision, a_finding
 from support.manual_clock import NOON
 
 from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.orders import Outcome, Result
 from gpu_pruner.model.plan import Action, Decision, Plan
 from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.record.decisions import MOST_DEVICES, DecisionLog
@@ -102,3 +103,13 @@ def test_the_busy_device_is_among_those_written_out() -> None:
     evidence = line["evidence"]
     assert isinstance(evidence, list)
     assert any(one["verdict"] == "active" for one in evidence)
+
+
+def test_an_order_that_fails_alike_in_every_cycle_is_said_once() -> None:
+    log, root = DecisionLog(), WARNED.workload.root
+    refused = Outcome(root=root, action="pause", result=Result.REFUSED, detail="kept")
+    done = Outcome(root=root, action="write-book", result=Result.DONE)
+    with capture_logs() as lines:
+        written = [log.record_troubles(one) for one in ([refused, done], [refused], [], [refused])]
+    assert written == [1, 0, 0, 1]
+    assert (lines[0]["log_level"], lines[0]["ref"]) == ("warning", root.ref)

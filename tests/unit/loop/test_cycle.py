@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from structlog.testing import capture_logs
+from support.manual_clock import ManualClock
+from support.story import told_rules
+from support.telling_time import START
+from support.world import World
+
+from gpu_pruner.loop.books import MemoryBooks
+from gpu_pruner.loop.cycle import Cycle
+from gpu_pruner.loop.execution import Executor
+from gpu_pruner.loop.observation import Observer
+from gpu_pruner.model.annotations import EXEMPT
+from gpu_pruner.model.orders import Delivery, Outcome, Result
+from gpu_pruner.model.signals import Period
+from gpu_pruner.model.telemetry import Screen
+from gpu_pruner.record.board import Board
+from gpu_pruner.record.rows import plan_row
+
+WARNED = {
+    "phase": "Warned",
+    "warned_at": "-20m",
+    "warned_via": ["event"],
+    "pause_at": "-1m",
+    "warned_mode": "scale-down",
+    "idle_since": "-60m",
+    "nominated_at": "-21m",
+}
+
+
+@dataclass
+class Stage:
+    """A told world, a source that measures it, and an actor that answers as told."""
+
+    world: World
+    result: Result = Result.DONE
+    meanwhile: dict[str, object] = field(default_factory=dict)
+    """What people write on every owner while a measurement is made."""
+    paused: list[str] = field(default_factory=list)
+    reaches: tuple[str, ...] = ("event",)
+
+    def view(self):
+        return self.world.view()
+
+    def tracks(self, period):
+        return tuple(
+            track
+            for device in self.world.devices()
+            for track in device.tracks(period.first - 1, period.last)
+        )
+
+    async def screen(self, *, now, back_to):
+        period = Period.ending(now, length=now - back_to, step_seconds=60)
+        return Screen(period=period, tracks=self.tracks(period), scrape_interval_seconds=30.0)
+
+    async def verify(self, devices, period):
+        for one in self.world.workloads.values():
+            one.setdefault("owner", {}).update(self.meanwhile)
+        return self.tracks(period)
+
+    async def deliver(self, decision, kind):
+        return Delivery(root=decision.workload.root, kind=kind, via=self.reaches)
+
+    async def pause(self, order, book=None, **_freshness):
+        self.paused.append(order.root.name)
+        return Outcome(root=order.root, action="pause", result=self.result, detail="it said no")
+
+    def cycle(self, board=None):
+        clock, rules = ManualClock(), told_rules()
+        clock.at = START
+        return Cycle(
+            observer=Observer(self, self, rules),
+            source=self,
+            books=MemoryBooks(),
+            executor=Executor(self, self, MemoryBooks(), rules),
+            board=board or Board(),
+            clock=clock,
+            rules=rules,
+        )
+
+
+def due(*names: str) -> World:
+    return World({name: {"gpus": ["idle"], "book": WARNED} for name in names})
+
+
+async def test_what_is_due_is_paused():
+    stage = Stage(due("train"))
+    await stage.cycle().run()
+    assert stage.paused == ["train"]
+
+
+async def test_a_wish_that_is_written_while_we_measure_counts():
+    stage = Stage(due("train"), meanwhile={"annotations": {EXEMPT: "true"}})
+    report = await stage.cycle().run()
+    assert stage.paused == []
+    (decision,) = report.decisions
+    assert decision.reason.value == "Exempt"
+
+
+async def test_a_pause_that_was_refused_is_shown_and_logged_as_refused_and_not_as_done():
+    stage, board = Stage(due("train"), result=Result.REFUSED), Board()
+    cycle = stage.cycle(board)
+    with capture_logs() as lines:
+        await cycle.run()
+    (row,) = plan_row(board.planned.plan, number=1).workloads
+    assert (row.reason, row.state, row.paused_at) == ("Refused", "Warned", None)
+    assert "it said no" in row.message
+    (line,) = [one for one in lines if one["event"] == "not done"]
+    assert (line["order"], line["result"], line["detail"]) == ("pause", "refused", "it said no")
+
+
+async def test_who_cannot_be_paused_lets_the_next_of_its_namespace_have_its_turn():
+    stage = Stage(due("a-refused", "b-next"), result=Result.REFUSED)
+    cycle = stage.cycle()
+    await cycle.run()
+    cycle.clock.at += 60
+    await cycle.run()
+    assert stage.paused == ["a-refused", "b-next"]
+
+
+async def test_a_warning_that_reached_nobody_is_shown_as_not_delivered():
+    nominated = {"phase": "Nominated", "confirmations": 2, "nominated_at": "-3m"}
+    world = World({"train": {"gpus": ["idle"], "book": nominated}})
+    board = Board()
+    await replace(Stage(world), reaches=()).cycle(board).run()
+    (row,) = plan_row(board.planned.plan, number=1).workloads
+    assert (row.reason, row.state, row.warned_at) == ("NotDelivered", "Nominated", None)
+    assert "reached nobody" in row.message
