@@ -15,7 +15,7 @@ from support.telling_time import START, length
 from support.world import World
 
 from gpu_pruner.decide.breaker import find_breakers
-from gpu_pruner.decide.evidence import fold
+from gpu_pruner.decide.evidence import measured
 from gpu_pruner.decide.plan import plan
 from gpu_pruner.decide.pulse import Pulse, applied, feel
 from gpu_pruner.decide.screen import ScreenTable
@@ -146,12 +146,13 @@ class Story:
         tracks = [
             track
             for device in self.world.devices()
-            for track in device.tracks(period.first - 1, period.last)
+            for track in device.tracks(period.first - 1, period.reaching(self.now).last)
         ]
 
         def over(stretch: Period) -> tuple[DeviceEvidence, ...]:
             return tuple(
-                fold(one, tracks, period=stretch, rules=self.rules) for one in sorted(wanted)
+                measured(one, tracks, period=stretch, at=self.now, rules=self.rules)
+                for one in sorted(wanted)
             )
 
         recent = () if decision.window is None else over(decision.window)
@@ -159,6 +160,8 @@ class Story:
 
     def _follow(self, decision: Decision) -> None:
         book, root = decision.book, decision.workload.root
+        if decision.action is Action.WARN:
+            book = replace(book, warned_via=("event",))
         if book != decision.workload.book:
             self.world.books[root.uid] = replace(book, resource_version="1")
         if not self.obeys or decision.action not in {Action.PAUSE, Action.RESTORE}:

@@ -13,7 +13,7 @@ A workload of a case; everything has a default, which is a healthy idle Deployme
     book: {phase: Warned, warned_at: -10m, pause_at: 5m, warned_mode: scale-down}
 
 A pod: name, ready (time or never), created, started, phase, terminating, node, requests,
-annotations, labels.
+annotations, labels, working (an init container holds the devices of a pending pod).
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Told:
 
     def devices(self, step_seconds: float) -> Iterator[Device]:
         for number, spec in enumerate(self.pod_specs()):
-            if spec.get("phase", "Running") != "Running":
+            if spec.get("phase", "Running") != "Running" and not spec.get("working"):
                 continue
             for place, told in enumerate(self.device_specs(spec)):
                 uuid = str(told.get("uuid", f"GPU-{self.name}-{number}-{place}"))
@@ -260,6 +260,8 @@ def told_book(told: Spec) -> Book:
         if name.endswith(("_at", "_since", "_until")):
             given[name] = moment(value)
     given["phase"] = Phase(given.get("phase", "Watching"))
+    if given["phase"] is Phase.WARNED:
+        given["warned_via"] = tuple(given.get("warned_via", ("event",)))
     if "replicas" in given:
         given["pause"] = PauseRecord(
             lever="Deployment",

@@ -67,7 +67,7 @@ class Budget:
     def _count(self, workloads: Iterable[Workload]) -> None:
         for workload in workloads:
             book = workload.book
-            if book.paused_at is not None and book.paused_at > self._now - HOUR:
+            if book.paused_at is not None and self._now - HOUR < book.paused_at <= self._now:
                 self._acts_last_hour += 1
                 self._times.append(book.paused_at)
             due = _due(book, self._now)

@@ -16,11 +16,21 @@ from gpu_pruner.decide.wording import Why, clock_time, minutes, with_rule
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.rules import Mode
-from gpu_pruner.model.units import Seconds
+from gpu_pruner.model.units import HOUR, Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 
 _LEAST_OF_A_CYCLE = 0.5
 """Two looks within half a cycle are one look: `once`, run twice in a row, confirms nothing."""
+
+_OLDEST: Seconds = 72 * HOUR
+"""Greatest age of a warning, beside window and notice. The budget plans no farther ahead than 50
+hours (2 % of the workloads per hour), and the pause measures all the time since the warning."""
+
+_SKEW: Seconds = 30.0
+"""How far a warning's time may lie ahead of ours: clocks farther apart are a breaker."""
+
+_ROUNDING: Seconds = 1.0
+"""Books are written to the second."""
 
 
 def watching(standing: Standing) -> Step:
@@ -47,7 +57,7 @@ def nominated(standing: Standing) -> Step:
         kept = _is_over(standing) or not _is_clock_stopped(standing)
         return standing.enter(Phase.WATCHING if kept else Phase.NOMINATED, stop)
     book, rules = standing.book, standing.rules
-    begun = standing.now if book.nominated_at is None else book.nominated_at
+    begun = standing.now if book.nominated_at is None else min(standing.now, book.nominated_at)
     least = book.confirmations * rules.cycle_seconds * _LEAST_OF_A_CYCLE
     agreed = book.confirmations + (1 if standing.now - begun >= least else 0)
     book = replace(book, confirmations=min(agreed, rules.confirmations), nominated_at=begun)
@@ -85,52 +95,64 @@ def _confirmed(standing: Standing, step: Step) -> Step:
 
 
 def warned(standing: Standing) -> Step:
-    """Let the notice run, freeze it where nothing is known, and act when it is over."""
+    """Let the notice run, freeze it where nothing is known, and act when it is over.
+
+    A deadline that passed longer than a window ago is void: we were away (nothing else tells us
+    so), could not act, or were out of budget for that long, and nobody remembers such a warning.
+    """
     ended = _ended(standing)
     if ended is not None:
         return ended
     book, now = standing.book, standing.now
-    frozen = 0.0 if book.frozen_since is None else max(0.0, now - book.frozen_since)
-    void = _voided(standing, frozen)
-    if void is not None or book.pause_at is None or book.warned_at is None:
-        return _void(standing, void or "its deadline is not in the book")
+    if book.pause_at is None or book.warned_at is None:
+        return _void(standing, "its times are not in the book")
+    due = book.pause_at + _frozen(standing)
+    void = _malformed(standing, book.warned_at, book.pause_at) or _voided(standing, due)
+    if void is not None:
+        return _void(standing, void)
     if _is_clock_stopped(standing):
         return _freeze(standing, _why_stopped(standing))
-    due = book.pause_at + frozen
-    standing = _thawed(standing, due)
     if now < due:
         told = f"{standing.judgement.message}. Warned; due at {clock_time(due, now=now)}"
-        return standing.stay((Reason.WARNED, told))
-    return _due(standing, now - book.warned_at)
+        return _thawed(standing, due).stay((Reason.WARNED, told))
+    return _due(standing, due, now - book.warned_at)
 
 
-def _due(standing: Standing, since_warning: Seconds) -> Step:
-    """Pause if the full window, and all the time since the warning, agree."""
+def _due(standing: Standing, due: Timestamp, since_warning: Seconds) -> Step:
+    """Pause if the full window, and all the time since the warning, agree.
+
+    A clock that stands still at the deadline runs again only when a measurement agrees: a screen
+    that reads idle while the measurement fails or doubts does not thaw it.
+    """
     check = standing.check(max(standing.judgement.window_seconds, since_warning))
     step = standing.stay((Reason.WARNED, f"{standing.judgement.message}. The notice is over"))
     if check.wanted is not None and not _has_room(standing):
         return _over_budget(standing, standing.judgement.message)
+    if check.failure:
+        frozen = _freeze(standing, (Reason.VERIFY_FAILED, check.failure))
+        return replace(_unmeasured(check, step), book=frozen.book)
     if check.judgement is None:
         return _unmeasured(check, step)
     judged = check.judgement
-    if judged.verdict is not Verdict.IDLE:
-        if judged.verdict is Verdict.ACTIVE:
-            step = standing.enter(
-                Phase.WATCHING, (judged.reason, judged.message), action=Action.CANCEL
-            )
-        else:
-            step = _freeze(standing, (judged.reason, judged.message))
-        return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
-    if standing.rules.mode is Mode.DRY_RUN:
-        told = f"{judged.message}. Rehearsal: it would have been paused at "
-        told += clock_time(standing.now, now=standing.now)
-        step = standing.enter(Phase.WOULD_PAUSE, (Reason.WOULD_PAUSE, told))
-    elif not _has_room(standing):
-        step = _over_budget(standing, judged.message)
+    if judged.verdict is Verdict.ACTIVE:
+        step = standing.enter(Phase.WATCHING, (judged.reason, judged.message), action=Action.CANCEL)
+    elif judged.verdict is Verdict.UNKNOWN:
+        step = _freeze(standing, (judged.reason, judged.message))
     else:
-        step = standing.enter(Phase.PAUSING, (Reason.DUE, judged.message), action=Action.PAUSE)
-        step = replace(step, book=replace(step.book, paused_at=standing.now))
+        step = _agreed(_thawed(standing, due), judged.message)
     return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+
+
+def _agreed(standing: Standing, message: str) -> Step:
+    """Pause what is due and proven idle, or say that it would be, or that it has to wait."""
+    if standing.rules.mode is Mode.DRY_RUN:
+        told = f"{message}. Rehearsal: it would have been paused at "
+        told += clock_time(standing.now, now=standing.now)
+        return standing.enter(Phase.WOULD_PAUSE, (Reason.WOULD_PAUSE, told))
+    if not _has_room(standing):
+        return _over_budget(standing, message)
+    step = standing.enter(Phase.PAUSING, (Reason.DUE, message), action=Action.PAUSE)
+    return replace(step, book=replace(step.book, paused_at=standing.now))
 
 
 def _has_room(standing: Standing) -> bool:
@@ -226,7 +248,13 @@ def _freeze(standing: Standing, why: Why) -> Step:
     return standing.stay((Reason.CLOCK_FROZEN, told), book=book)
 
 
-def _thawed(standing: Standing, due: float) -> Standing:
+def _frozen(standing: Standing) -> Seconds:
+    """Return how long the clock has been standing still; 0 where it runs."""
+    since = standing.book.frozen_since
+    return 0.0 if since is None else max(0.0, standing.now - since)
+
+
+def _thawed(standing: Standing, due: Timestamp) -> Standing:
     """Return the standing with the deadline moved by the time that the clock stood still."""
     if standing.book.frozen_since is None:
         return standing
@@ -234,13 +262,33 @@ def _thawed(standing: Standing, due: float) -> Standing:
     return replace(standing, workload=replace(standing.workload, book=book))
 
 
-def _voided(standing: Standing, frozen: Seconds) -> str | None:
+def _malformed(standing: Standing, warned_at: Timestamp, pause_at: Timestamp) -> str | None:
+    """Return why a book does not tell of a warning that we gave, or None where it may.
+
+    Anybody who may write the status can put a deadline there.
+    """
+    rules, now = standing.rules, standing.now
+    if not standing.book.warned_via:
+        return "nobody is known to have received it"
+    if warned_at > now + _SKEW:
+        return "it is dated ahead of time"
+    if now - warned_at > rules.window_seconds + rules.notice_seconds + _OLDEST:
+        return "it is too old"
+    if pause_at < warned_at + rules.notice_seconds - _ROUNDING:
+        return "its notice is shorter than the settings ask for"
+    return None
+
+
+def _voided(standing: Standing, due: Timestamp) -> str | None:
     """Return why a warning no longer counts, or None where it does."""
     mode, rules = standing.book.warned_mode, standing.rules
     if mode != rules.mode.value:
         return f"it was given in mode {mode or 'unknown'}"
+    frozen, late = _frozen(standing), standing.now - due
     if frozen > rules.window_seconds:
         return f"its clock stood still for {minutes(frozen)} minutes"
+    if late > rules.window_seconds:
+        return f"its deadline passed {minutes(late)} minutes ago"
     return None
 
 

@@ -22,6 +22,7 @@ from gpu_pruner.model.signals import (
     SignalEvidence,
     Track,
 )
+from gpu_pruner.model.units import Timestamp
 
 
 def fold(
@@ -64,6 +65,63 @@ def fold(
         if (inside := [step for step, _ in track.steps if period.first <= step <= period.last])
     ]
     return identified(device, period, signals=tuple(signals), sightings=sightings)
+
+
+def measured(
+    device: DeviceId, tracks: Iterable[Track], *, period: Period, at: Timestamp, rules: Rules
+) -> DeviceEvidence:
+    """Fold a period, and hear what was seen between its end and now.
+
+    Coverage, freshness and movement are those of the period, because the newest step is unfinished.
+    Work, garbage and loud values of the time since are added: they keep a workload too.
+
+    Args:
+        device: as for `fold`.
+        tracks: as for `fold`; they reach to `period.reaching(at)`.
+        period: what is judged.
+        at: when the measurement was made, Unix seconds.
+        rules: for the threshold of the engine.
+    """
+    known = tuple(tracks)
+    whole, reach = fold(device, known, period=period, rules=rules), period.reaching(at)
+    if reach.last == period.last:
+        return whole
+    since = Period(period.last + 1, reach.last, period.step_seconds)
+    news = fold(device, known, period=since, rules=rules)
+    added = {one.signal: one for one in news.signals}
+    signals = [_with_news(one, added.pop(one.signal, None), at=at) for one in whole.signals]
+    signals += [_with_news(one, one, at=at) for one in added.values() if _is_news(one)]
+    signals.sort(key=lambda one: _PLACE[one.signal])
+    return replace(whole, signals=tuple(signals))
+
+
+_PLACE = {signal: place for place, signal in enumerate(Signal)}
+
+
+def _is_news(one: SignalEvidence) -> bool:
+    """Whether a signal showed anything that speaks against idleness."""
+    error = one.signal is Signal.XID and one.changes
+    return bool(one.active_steps or one.invalid_steps or one.loud_steps or error)
+
+
+def _with_news(
+    one: SignalEvidence, news: SignalEvidence | None, *, at: Timestamp
+) -> SignalEvidence:
+    """Return what a signal showed together with what it showed since, up to a moment."""
+    if news is None or not _is_news(news):
+        return one
+    worked, peaked = news.last_active_at, news.peak_at
+    is_higher = news.peak is not None and (one.peak is None or news.peak >= one.peak)
+    return replace(
+        one,
+        active_steps=one.active_steps + news.active_steps,
+        invalid_steps=one.invalid_steps + news.invalid_steps,
+        loud_steps=one.loud_steps + news.loud_steps,
+        changes=one.changes + (news.changes if one.signal is Signal.XID else 0),
+        last_active_at=one.last_active_at if worked is None else min(worked, at),
+        peak=news.peak if is_higher else one.peak,
+        peak_at=min(peaked, at) if is_higher and peaked is not None else one.peak_at,
+    )
 
 
 def _fold_signal(tracks: Sequence[Track], period: Period, *, rules: Rules) -> SignalEvidence | None:

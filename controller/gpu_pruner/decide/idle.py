@@ -84,8 +84,9 @@ class _Look:
 
     workload: Workload
     pods: list[GpuPod]
-    """Those that count."""
+    """Those that shield it."""
     found: list[tuple[GpuPod, DeviceFinding]]
+    """Of all its pods."""
     window: Seconds
     """How long it has to be quiet."""
     yardstick: Yardstick
@@ -105,8 +106,12 @@ def judge_workload(
         measured: evidence to use instead of the screen's; a device that it lacks has no telemetry.
     """
     pods = [pod for pod in workload.pods if not _is_ignored(pod.record, yardstick)]
+    # A pod that is Pending for too long shields nobody, but a device that it holds is heard: an
+    # init container can work for hours.
     found = [
-        (pod, finding) for pod in pods for finding in _findings(pod, yardstick, measured=measured)
+        (pod, finding)
+        for pod in workload.pods
+        for finding in _findings(pod, yardstick, measured=measured)
     ]
     findings = tuple(finding for _, finding in found)
     needed = {needed_seconds(one.evidence, yardstick.rules) for one in findings}
@@ -232,7 +237,22 @@ def _doubt(look: _Look) -> Why | None:
     for pod, finding in look.found:
         if finding.verdict is not Verdict.IDLE:
             return finding.reason, about(pod.record, finding)
-    return None
+    return _mixed(look.workload)
+
+
+def _mixed(workload: Workload) -> Why | None:
+    """Return that a replica holds no GPU, as far as the counts tell, or None where all do.
+
+    Replicas are all alike. Where there are more of them than GPU pods, or fewer, one of the pods
+    only claims to be a replica, and the replicas are at other work than ours to judge.
+    """
+    owner = workload.owner
+    if owner is None or owner.observed is None:
+        return None
+    held = sum(not pod.record.terminating for pod in workload.pods)
+    if held == owner.observed:
+        return None
+    return Reason.MIXED_REPLICAS, f"{held} GPU pods for {owner.observed} replicas of the root"
 
 
 def _gap_sentence(pod: GpuPod) -> str:

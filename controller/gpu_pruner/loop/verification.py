@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpu_pruner.decide.evidence import fold
+from gpu_pruner.decide.evidence import measured
 from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.plan import Decision, Verification
@@ -20,7 +20,7 @@ from gpu_pruner.model.telemetry import TelemetrySource
 async def verify(
     decisions: Iterable[Decision], source: TelemetrySource, *, clock: Clock, rules: Rules
 ) -> Mapping[str, Verification]:
-    """Measure the devices of each decision over the period it names.
+    """Measure the devices of each decision over the period it names, and on to now.
 
     Returns:
         Verification by root uid; one for every decision with a period.
@@ -43,13 +43,14 @@ async def _verify_one(
     if period is None or not devices:
         return Verification(at=at, failure="no device is known to verify")
     try:
-        tracks = await source.verify(devices, period)
+        tracks = await source.verify(devices, period.reaching(at))
     except ObservationError as error:
         return Verification(at=at, failure=str(error))
 
     def over(stretch: Period) -> tuple[DeviceEvidence, ...]:
         return tuple(
-            fold(device, _about(device, tracks), period=stretch, rules=rules) for device in devices
+            measured(device, _about(device, tracks), period=stretch, at=at, rules=rules)
+            for device in devices
         )
 
     recent = () if decision.window is None else over(decision.window)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 
 import msgspec
 
@@ -161,6 +162,15 @@ class Period:
         last = int(moment // step_seconds) - 1
         count = int(-(-length // step_seconds))
         return cls(first=last - count + 1, last=last, step_seconds=step_seconds)
+
+    def reaching(self, moment: Timestamp) -> Period:
+        """Return the period with the steps after it that have begun by a moment.
+
+        Args:
+            moment: Unix seconds. The step that it lies in is unfinished, and the last one.
+        """
+        begun = ceil(moment / self.step_seconds) - 1
+        return Period(self.first, max(self.last, begun), self.step_seconds)
 
 
 @dataclass(frozen=True, slots=True)

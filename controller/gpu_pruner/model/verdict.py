@@ -148,6 +148,11 @@ class Reason(StrEnum):
         "The root is rolling out a change or is being resized.",
         "deciding#the-numbers",
     )
+    MIXED_REPLICAS = (
+        "MixedReplicas",
+        "The root has other replicas than the GPU pods: a pause would stop them too.",
+        "deciding#three-verdicts",
+    )
     EXEMPT = (
         "Exempt",
         "An exemption is set on the workload, a pod of it or its namespace.",
