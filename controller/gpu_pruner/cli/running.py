@@ -12,9 +12,10 @@ import msgspec
 import structlog
 
 from gpu_pruner.act.actor import Actor
+from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_explanation, print_plan
 from gpu_pruner.cli.wiring import connected, telemetry_source
-from gpu_pruner.errors import PrunerError
+from gpu_pruner.errors import ActionRefused, PrunerError
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.loop.runner import run_forever
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
@@ -119,7 +120,11 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
             why=reason or f"paused by {person} with the command line",
             by=person,
         )
-        outcome = await Actor(client, clock=clock, mode=Mode.SCALE_DOWN).pause(order)
+        if refusal := await holds_no_gpu(client, root):
+            raise ActionRefused(refusal)
+        protected = settings.protected_namespaces
+        actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN, protected=protected)
+        outcome = await actor.pause(order)
     finally:
         await client.close()
     return _told(outcome, hint=f"Undo it with: gpu-pruner resume {root.ref}\n")

@@ -29,7 +29,7 @@ async def run_forever(cycle: Cycle, *, clock: Clock, every: Seconds) -> None:
     while True:
         started_at = clock.now()
         await run_guarded(cycle, started_at)
-        spent = clock.now() - started_at
+        spent = max(0.0, clock.now() - started_at)  # a clock that was set back is no debt
         await clock.sleep(max(every - spent, every / 10))
 
 

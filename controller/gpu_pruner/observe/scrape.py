@@ -127,8 +127,9 @@ class ScrapeSource:
     async def _scrape_on(self, fetcher: Fetcher, due: Timestamp) -> None:
         """Scrape at the interval for ever; a round that takes longer makes the next one late."""
         while True:
-            due = max(due + self._settings.interval_seconds, self._clock.now())
-            await self._clock.sleep(due - self._clock.now())
+            now = self._clock.now()
+            due = next_round(due, now=now, interval=self._settings.interval_seconds)
+            await self._clock.sleep(due - now)
             await self._round(fetcher)
 
     async def _round(self, fetcher: Fetcher) -> None:
@@ -227,3 +228,11 @@ class ScrapeSource:
         if self._task is not None and self._task.done():
             cause = None if self._task.cancelled() else self._task.exception()
             raise ObservationError("scraping has stopped") from cause
+
+
+def next_round(due: Timestamp, *, now: Timestamp, interval: Seconds) -> Timestamp:
+    """Return when the next round of scrapes is due: an interval after the last, or at once if late.
+
+    Never more than an interval from now, because a clock that was set back would stop the scrapes.
+    """
+    return min(max(due + interval, now), now + interval)

@@ -16,6 +16,10 @@ from gpu_pruner.record.statistics import DEFAULT_WINDOW, Window, statistics, sum
 
 _encode = msgspec.json.encode
 
+MOST_SKEW: Seconds = 5.0
+"""How far in the future the last cycle may lie: a little, as clocks are corrected. If a clock was
+set back farther, nobody can tell how old it is until the next cycle ends."""
+
 
 class ReadHandler(RequestHandler):
     """What all routes share: JSON bodies, JSON errors, no caching, no client errors with traces."""
@@ -77,10 +81,10 @@ class HealthHandler(ReadHandler):
 
     @override
     def get(self) -> None:
-        """Answer 200 while cycles finish, 503 when the loop is stuck."""
+        """Answer 200 while cycles finish, 503 when the loop is stuck or nobody can tell."""
         last = self.board.last_cycle_at
         age = None if last is None else round(self.clock.now() - last)
-        stuck = age is not None and age > self.stuck_after
+        stuck = age is not None and not -MOST_SKEW <= age <= self.stuck_after
         self.answer({"ok": not stuck, "lastCycleSecondsAgo": age}, status=503 if stuck else 200)
 
 

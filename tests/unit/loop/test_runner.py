@@ -57,3 +57,11 @@ async def test_being_stopped_is_no_failure():
     with pytest.raises(asyncio.CancelledError):
         await run_guarded(cycles, NOON)
     assert cycles.failures == []
+
+
+async def test_a_clock_that_is_set_back_does_not_stop_the_cycles():
+    clock = ManualClock()
+    cycles = Cycles(clock, -3600.0, 0.0)
+    with pytest.raises(asyncio.CancelledError):
+        await run_forever(cycles, clock=clock, every=60.0)
+    assert clock.waits == [60.0, 60.0]

@@ -82,6 +82,14 @@ async def test_a_loop_that_stands_still_is_unhealthy(ask, board, clock):
     assert (await ask("/healthz")).status == 503
 
 
+async def test_a_last_cycle_in_the_future_is_no_sign_of_health(ask, board, clock):
+    board.publish(a_report())
+    clock.at -= 3
+    assert (await ask("/healthz")).status == 200, "clocks are corrected"
+    clock.at -= 600
+    assert (await ask("/healthz")).status == 503
+
+
 async def test_workloads_tell_verdict_reason_sentence_and_deadline(ask, board):
     board.publish(a_report(warned()))
     row = (await ask("/api/v1/workloads")).json["workloads"][0]

@@ -1,0 +1,43 @@
+"""What is looked at before a person's own order, because no plan looked at it.
+
+Answers, as a sentence, why an order makes no sense for a workload. What forbids a pause to
+everybody is `act`'s business. Called by `cli.running`.
+"""
+
+from __future__ import annotations
+
+from gpu_pruner.act.levers import lever_for
+from gpu_pruner.act.live import LiveOwner
+from gpu_pruner.act.ports import Cluster
+from gpu_pruner.errors import NotFound
+from gpu_pruner.model.workload import RootRef
+from gpu_pruner.observe.gpu_requests import gpu_requests
+
+
+async def holds_no_gpu(client: Cluster, root: RootRef) -> str:
+    """Return a sentence where the root's pods request no GPU, so that a pause gives none back.
+
+    Args:
+        client: to read the root with.
+        root: by kind, namespace and name.
+
+    Returns:
+        Nothing where it requests GPUs, and where there is no such root: then the order itself
+        says so.
+
+    Raises:
+        ClusterError: the root could not be read.
+    """
+    lever = lever_for(root.kind, root.group)
+    if lever is None:
+        return ""
+    try:
+        live = await client.get(
+            lever.resource, root.name, namespace=root.namespace, decode=LiveOwner
+        )
+    except NotFound:
+        return ""
+    spec = live.template.spec if live.template else None
+    if spec is not None and gpu_requests(spec).counts:
+        return ""
+    return f"the pods of {root.ref} request no GPU, so there is none to give back"
