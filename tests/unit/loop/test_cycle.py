@@ -128,3 +128,16 @@ async def test_a_warning_that_reached_nobody_is_shown_as_not_delivered():
     (row,) = plan_row(board.planned.plan, number=1).workloads
     assert (row.reason, row.state, row.warned_at) == ("NotDelivered", "Nominated", None)
     assert "reached nobody" in row.message
+
+
+async def test_what_many_devices_do_between_two_looks_stops_the_cycle():
+    lost = {"namespace": "team-b", "gpus": [{"gap": "from 0"}] * 3}
+    stage = Stage(
+        World({"train": {"gpus": ["idle"], "book": WARNED | {"pause_at": "2m"}}, "lost": lost})
+    )
+    cycle = stage.cycle()
+    for opens in ([], [], ["DataLost"]):
+        report = await cycle.run()
+        assert [one.name for one in report.breakers] == opens
+        cycle.clock.at += 60
+    assert stage.paused == []
