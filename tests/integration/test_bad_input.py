@@ -87,6 +87,26 @@ def test_a_wrong_command_line_exits_2_with_the_place(arguments, words):
     refused(command(*arguments), *words, code=2)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--prometheus-url", f"admin:{SECRET}@prom:9090"],
+        ["--prometheus-url", f"http://admin:{SECRET}@[bad"],
+        ["--prometheus-url", f"http://admin:{SECRET}@127.0.0.1:99999"],
+        ["--exporter", f"ftp://admin:{SECRET}@h/metrics"],
+        ["--exporter", f"http://admin:{SECRET}@h:99999/m"],
+        ["--prometheus-url", "http://127.0.0.1:9", "--prometheus-token", f"{SECRET}\n{SECRET}"],
+        ["--prometheus-url", "http://127.0.0.1:9", "--prometheus-token", f"{SECRET}\u20ac"],
+        ["--prometheus-url", "http://127.0.0.1:9", "--prometheus-header", f"X-A={SECRET}\u20ac"],
+        ["--prometheus-url", "http://127.0.0.1:9", "--prometheus-header", f"X-A: {SECRET}=a"],
+    ],
+)
+def test_a_wrong_secret_or_address_exits_2_with_its_flag_and_is_not_repeated(arguments):
+    ended = command("once", *arguments)
+    refused(ended, arguments[-2], code=2)
+    assert SECRET not in ended.stderr + ended.stdout
+
+
 PROMETHEUS_TROUBLES = {
     "unauthorised": (Answer(status=401, body="no"), ["401"]),
     "forbidden": (Answer(status=403, body="no"), ["403"]),

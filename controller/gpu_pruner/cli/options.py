@@ -219,6 +219,10 @@ _FLAGS = {
     "prometheus.url": "--prometheus-url",
     "prometheus.token": "--prometheus-token",
     "prometheus.headers": "--prometheus-header",
+    "prometheus.cluster_label": "--prometheus-cluster-label",
+    "prometheus.cluster": "--prometheus-cluster",
+    "prometheus.node_label": "--node-label",
+    "scrape.node_label": "--node-label",
     "scrape.exporters": "--exporter",
     "scrape.interval_seconds": "--scrape-interval",
 }
