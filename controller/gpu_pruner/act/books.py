@@ -13,7 +13,7 @@ import msgspec
 
 from gpu_pruner.act.pace import WritePace
 from gpu_pruner.act.ports import Cluster
-from gpu_pruner.errors import ActionRefused, NotFound
+from gpu_pruner.errors import ActionRefused, Conflict, NotFound
 from gpu_pruner.kube.bookkeeping import to_bookkeeping
 from gpu_pruner.kube.gpuworkloads import GPUWorkload, manifest_for, name_for, status_patch
 from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES
@@ -115,6 +115,7 @@ class ClusterBook:
 
         Raises:
             NoBooks: there is nowhere to create it.
+            ActionRefused: something else has its name.
             ClusterError: `Conflict` where there is one already, or no usable answer.
         """
         if self._missing_until is not None and self._clock.now() < self._missing_until:
@@ -126,10 +127,25 @@ class ClusterBook:
             )
         except NotFound as error:
             raise await self._nowhere(root) from error
+        except Conflict as conflict:
+            if await self._is_strange(root):
+                raise ActionRefused(_stranger(root)) from conflict
+            raise
         self._missing_until = None
         meta = msgspec.json.decode(answer, type=Bare).metadata
         blank = Book(object_name=meta.name, resource_version=meta.resource_version)
         return Bookkeeping(root=root, book=blank)
+
+    async def _is_strange(self, root: RootRef) -> bool:
+        """Whether the object of our name is about something else; else it is just newer than us."""
+        try:
+            stored = await self._client.get(
+                GPUWORKLOADS, name_for(root), namespace=root.namespace, decode=GPUWorkload
+            )
+        except NotFound:
+            return False
+        found = to_bookkeeping(stored)
+        return found is None or found.root.uid != root.uid
 
     async def _nowhere(self, root: RootRef) -> NoBooks:
         """Return which of the two is missing: both are the same 404 to a creation."""
@@ -139,3 +155,11 @@ class ClusterBook:
             return NoBooks(f"namespace {root.namespace} does not exist any more")
         self._missing_until = self._clock.now() + RETRY_AFTER_SECONDS
         return NoBooks(NO_KIND)
+
+
+def _stranger(root: RootRef) -> str:
+    name = name_for(root)
+    return (
+        f"GPUWorkload {name} is about another object, so nothing can be remembered of {root.ref}; "
+        f"delete it with: kubectl delete gpw {name} -n {root.namespace}"
+    )

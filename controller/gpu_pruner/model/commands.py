@@ -33,7 +33,7 @@ def keep_command(*, namespace: str, object_name: str, until: Timestamp) -> str:
 
 def exempt_command(root: RootRef) -> str:
     """Return the line that exempts a workload for good."""
-    return f"kubectl annotate {_target(root)} {EXEMPT}=true"
+    return f"kubectl annotate {_target(root)} {EXEMPT}=true --overwrite"
 
 
 def resume_command(root: RootRef, *, replicas: int | None) -> str:

@@ -30,7 +30,7 @@ KEEP_FOR: Seconds = 4 * HOUR
 """The keep that a message offers: an afternoon."""
 
 REHEARSAL = "Rehearsal: "
-"""Begins every message of a dry run."""
+"""Begins every warning of a dry run, and what follows from it."""
 
 EVENT_REASONS = {
     MessageKind.WARNING: "GpuIdleWarning",
@@ -40,6 +40,9 @@ EVENT_REASONS = {
     MessageKind.RESTORED: "GpuIdleRestored",
 }
 """The Event reason of each kind of message: CamelCase, at most 128 bytes."""
+
+_SEEN_TO_HAPPEN = frozenset({MessageKind.PAUSED, MessageKind.RESTORED})
+"""Messages about what the root object shows, never about an order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +66,11 @@ def message_for(decision: Decision, kind: MessageKind, *, mode: Mode, now: Times
     Args:
         decision: what was decided; its `book` has the deadline, its `message` the evidence.
         kind: what the message is about.
-        mode: in dry run it is called a rehearsal, and says ``would``.
+        mode: in dry run a warning is called a rehearsal, and says ``would``. What was seen to
+            happen is told as it was: a person may pause in any mode.
         now: Unix seconds; the deadline is also told relative to it.
     """
-    rehearsal = mode is Mode.DRY_RUN
+    rehearsal = mode is Mode.DRY_RUN and kind not in _SEEN_TO_HAPPEN
     prefix = REHEARSAL if rehearsal else ""
     news = _news(decision, kind, rehearsal=rehearsal, now=now)
     root = decision.workload.root
@@ -115,9 +119,9 @@ def _news(decision: Decision, kind: MessageKind, *, rehearsal: bool, now: Timest
         case MessageKind.CANCELLED:
             return "the idle warning is void, the workload stays."
         case MessageKind.PAUSED:
-            return f"{'would have been' if rehearsal else 'was'} paused, {gpus} given back."
+            return f"was paused, {gpus} given back."
         case MessageKind.RESTORED:
-            return f"{'would have been' if rehearsal else 'was'} restored to its former size."
+            return "was restored to its former size."
 
 
 def _when(deadline: Timestamp | None, now: Timestamp) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from support.acting import BOOK, DEPLOYMENT, SPACE, World
 from support.decisions import a_decision
 from support.memory_cluster import tree
@@ -136,3 +137,24 @@ async def test_a_blank_book_reads_back_blank() -> None:
     await world.actor.write_book(a_decision(DEPLOYMENT), Book())
     read = world.bookkeeping.book
     assert replace(read, object_name="", resource_version="") == Book()
+
+
+@pytest.mark.parametrize("spec", [{"uid": "uid-of-another"}, {"uid": ""}])
+async def test_a_strangers_object_under_our_name_is_reported_with_the_fix(
+    spec: dict[str, str],
+) -> None:
+    world = World()
+    world.cluster.put(
+        GPUWORKLOADS,
+        {
+            "metadata": {"name": NAME, "namespace": SPACE, "uid": "uid-g"},
+            "spec": {
+                "rootRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", **spec}
+            },
+        },
+    )
+    before = world.cluster.stored(GPUWORKLOADS, SPACE, NAME)
+    outcome = await world.actor.write_book(a_decision(DEPLOYMENT), FRESH)
+    assert outcome.result is Result.REFUSED
+    assert f"kubectl delete gpw {NAME} -n {SPACE}" in outcome.detail
+    assert world.cluster.stored(GPUWORKLOADS, SPACE, NAME) == before

@@ -15,6 +15,7 @@ from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.notify.messages import EVENT_REASONS, MOST_BYTES, Message, duration, message_for
 
+HAPPENED = {MessageKind.PAUSED, MessageKind.RESTORED}
 WARNED = Book(
     phase=Phase.WARNED,
     warned_at=NOON,
@@ -49,7 +50,7 @@ def test_a_warning_says_what_when_why_and_how_to_keep_it() -> None:
         "To keep it for now: kubectl patch gpw deployment-server-uidd -n team-a --type merge "
         '-p \'{"spec":{"keepUntil":"2026-01-31T16:15:00Z"}}\' '
         "For good: kubectl annotate deployment server -n team-a gpu-pruner.io/exempt=true "
-        "Using a GPU again is enough, too."
+        "--overwrite Using a GPU again is enough, too."
     )
 
 
@@ -75,7 +76,7 @@ def test_a_notebook_is_brought_back_by_its_own_annotation() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", MessageKind)
+@pytest.mark.parametrize("kind", sorted(set(MessageKind) - HAPPENED))
 def test_a_rehearsal_is_called_one_and_claims_nothing(kind: MessageKind) -> None:
     message = told(kind, a_decision(book=replace(PAUSED, pause_at=NOON)), mode=Mode.DRY_RUN)
     assert message.text.startswith("Rehearsal: ")
@@ -83,6 +84,14 @@ def test_a_rehearsal_is_called_one_and_claims_nothing(kind: MessageKind) -> None
     assert not re.search(r"\b(will be|was) (paused|restored)", message.text)
     real = told(kind, a_decision(book=PAUSED))
     assert "Rehearsal" not in real.text
+
+
+@pytest.mark.parametrize("kind", sorted(HAPPENED))
+def test_what_a_person_did_during_a_dry_run_is_told_as_it_was(kind: MessageKind) -> None:
+    decision = a_decision(book=PAUSED, pods=())
+    rehearsed = told(kind, decision, mode=Mode.DRY_RUN)
+    assert rehearsed == told(kind, decision)
+    assert rehearsed.text.startswith("Was ")
 
 
 @pytest.mark.parametrize("kind", MessageKind)
