@@ -7,6 +7,7 @@ once, and what a plan remembers is there in the next cycle.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -172,7 +173,8 @@ class Story:
         if decision.action is Action.PAUSE:
             kept = copy.deepcopy(spec)
             spec["before"] = kept
-            owner |= {"halted": True, "annotations": {PAUSED: "{}"}}
+            record = json.dumps({"uid": root.uid, "decision": decision.decision_id})
+            owner |= {"halted": True, "annotations": {PAUSED: record}}
             spec |= {"owner": owner, "pods": []}
         else:
             spec.update(spec.pop("before", {}))

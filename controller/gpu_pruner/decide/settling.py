@@ -19,6 +19,7 @@ from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import OwnerObject
+from gpu_pruner.resolve.annotations import is_record_of
 
 _PATIENCE_CYCLES = 0.5
 """How long an order may be on its way before its absence means that it never arrived."""
@@ -31,6 +32,8 @@ def pausing(standing: Standing) -> Step:
         return _ordered(standing, "The root object is out of sight")
     if not owner.halted:
         return _not_halted(standing, owner)
+    if not _is_ours(standing, owner):
+        return _not_by_us(standing)
     # A contest keeps us from pausing; it does not undo what a person ordered.
     if standing.veto is not None and standing.veto.reason is not Reason.CONTESTED:
         return _restore(standing, f"{standing.veto.detail}: the pause is taken back")
@@ -64,14 +67,41 @@ def restoring(standing: Standing) -> Step:
 
 def _not_halted(standing: Standing, owner: OwnerObject) -> Step:
     """Tell a pause that never arrived from one that somebody undid."""
-    ordered_at, patience = standing.book.paused_at, _PATIENCE_CYCLES * standing.rules.cycle_seconds
-    fresh = ordered_at is not None and standing.now - ordered_at < patience
-    if standing.breaker is not None or fresh:
+    if _is_on_its_way(standing):
         return _ordered(standing, "It does not show on the root object yet")
-    if PAUSED in owner.annotations:
+    if _is_ours(standing, owner):
         return taken_back(standing, owner)
     told = "The pause was ordered but never reached the root object"
-    step = standing.enter(Phase.WATCHING, (Reason.REFUSED, told))
+    return _forgotten(standing.enter(Phase.WATCHING, (Reason.REFUSED, told)))
+
+
+def _not_by_us(standing: Standing) -> Step:
+    """Leave alone what somebody else shut down: a restore would bring back what they stopped."""
+    if _is_on_its_way(standing):
+        return _ordered(standing, "It does not show on the root object yet")
+    told = "It is at zero, but our pause never reached it"
+    return _forgotten(standing.enter(Phase.WATCHING, (Reason.ALREADY_ZERO, told)))
+
+
+def _is_on_its_way(standing: Standing) -> bool:
+    """Whether an order may yet show: it is fresh, or what we see cannot be trusted."""
+    ordered_at, patience = standing.book.paused_at, _PATIENCE_CYCLES * standing.rules.cycle_seconds
+    fresh = ordered_at is not None and abs(standing.now - ordered_at) < patience
+    return standing.breaker is not None or fresh
+
+
+def _is_ours(standing: Standing, owner: OwnerObject) -> bool:
+    """Whether the pause that we ordered is recorded on the root object: one patch did both."""
+    order = standing.book.pause
+    return is_record_of(
+        owner.annotations.get(PAUSED),
+        uid=owner.root.uid,
+        decision=None if order is None else order.decision,
+    )
+
+
+def _forgotten(step: Step) -> Step:
+    """Take back that there was a pause: the hourly budget must not count it."""
     return replace(step, book=replace(step.book, paused_at=None))
 
 

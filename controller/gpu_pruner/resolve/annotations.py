@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from gpu_pruner.model.annotations import ACK_BY, ACK_UNTIL, EXEMPT, HOLD
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
 from gpu_pruner.model.verdict import Reason
@@ -104,6 +106,30 @@ def annotated_keep(source: Source) -> AnnotatedKeep | Veto | None:
             detail=f"{ACK_UNTIL}={shown(written)} on {source.place} is not a time with its offset",
         )
     return AnnotatedKeep(until, source.annotations.get(ACK_BY, ""))
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """What identifies a pause record; `act` reads the rest of it."""
+
+    uid: str
+    decision: str = ""
+
+
+def is_record_of(text: str | None, *, uid: str, decision: str | None) -> bool:
+    """Whether a pause record is of this very pause, and not of an earlier or another object's.
+
+    Args:
+        text: value of the annotation; None where it is not set.
+        uid: of the object that it stands on.
+        decision: id of the pause's decision; None where it is not known.
+    """
+    if text is None:
+        return False
+    try:
+        record = msgspec.json.decode(text, type=_Record)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    return record.uid == uid and decision in (None, record.decision)
 
 
 def shown(text: str) -> str:
