@@ -39,10 +39,25 @@ def quoted(text: str) -> str:
 
 def place(url: str) -> str:
     """Return scheme, host and port of a URL, without credentials, path and query."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if not parts.netloc:
         return quoted(url.rpartition("@")[2])
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def unsendable(address: str) -> ClusterError:
+    """Return the error for a request that no HTTP library would send.
+
+    Args:
+        address: of the API server, as `place` shows it.
+    """
+    return ClusterError(
+        f"The Kubernetes API at {address} cannot be asked: its address or our token has a part "
+        "that no request can carry; check server and user in the kubeconfig"
+    )
 
 
 def refusal(status: int, body: bytes, headers: Mapping[str, str], *, asked: str) -> ClusterError:

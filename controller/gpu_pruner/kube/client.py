@@ -255,9 +255,15 @@ class ClusterClient:
         await self.bucket.take()
         method, url, headers = await self._prepared(request)
         sent = self._clock.now()
-        reply = await self._api.rest_client.request(  # type: ignore[no-untyped-call]  # as above
-            method, url, headers=headers, body=request.body, _request_timeout=limits
-        )
+        try:
+            reply = await self._api.rest_client.request(  # type: ignore[no-untyped-call]  # as above
+                method, url, headers=headers, body=request.body, _request_timeout=limits
+            )
+        except aiohttp.ClientError:
+            raise
+        except ValueError:
+            # A token or an address that no request can carry; its words may hold it: not chained.
+            raise answers.unsendable(self.address) from None
         answer: aiohttp.ClientResponse = reply.response
         self._compare_clocks(answer, sent)
         if answer.status >= _FIRST_REFUSAL:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import traceback
 from email.utils import formatdate
 from pathlib import Path
 
@@ -302,3 +304,30 @@ async def test_a_name_cannot_leave_its_path(tmp_path: Path) -> None:
             await client.get(DEPLOYMENTS, "../a/b?c#d", namespace="team-a", decode=Bare)
         await client.close()
     assert api.asked[0].path == "/apis/apps/v1/namespaces/team-a/deployments/..%2Fa%2Fb%3Fc%23d"
+
+
+@pytest.mark.parametrize("token", ["can\nary", "can\rary", "can\x00ary"])
+async def test_a_token_that_no_header_can_carry_is_told_without_it(
+    tmp_path: Path, token: str
+) -> None:
+    async with ScriptedApi(lists={ONE: [Reply(thing("train"))]}) as api:
+        file = api.kubeconfig(tmp_path, token=token)
+        settings = KubernetesSettings(kubeconfig=file)
+        client = await ClusterClient.connect(settings, clock=SystemClock())
+        with pytest.raises(ClusterError, match="our token") as caught:
+            await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Owner)
+        await client.close()
+    assert "ary" not in "".join(traceback.format_exception(caught.value)).replace("library", "")
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[bad", "http://a..b", "http://admin:canary@127.0.0.1:9"]
+)
+async def test_an_address_that_cannot_be_asked_is_told(tmp_path: Path, address: str) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(kubeconfig(address)), encoding="utf-8")
+    client = await ClusterClient.connect(KubernetesSettings(kubeconfig=file), clock=SystemClock())
+    with pytest.raises(ClusterError, match="cannot be asked|has no address") as caught:
+        await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Owner)
+    await client.close()
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
