@@ -198,7 +198,7 @@ class Actor:
         book = await self._book_of(target.root)
         records = (on_object, book.pause if book else None)
         record = next((one for one in records if serves(one, target.lever, target.live)), None)
-        if record is None:
+        if record is None or not target.lever.is_pause_of(target.live, record):
             raise ActionRefused(nothing_to_restore(target.root))
         if self._mode is Mode.DRY_RUN:
             return Result.DRY_RUN, f"would be restored; {_size(record)}"

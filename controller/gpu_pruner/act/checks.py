@@ -67,7 +67,7 @@ def live_refusal(root: RootRef, lever: Lever, live: Owner) -> str:
     if above is not None:
         return f"it belongs to {above.kind} {above.name}, which would put back what we change"
     record = record_on(lever, live)
-    if record and lever.is_paused(live):
+    if record and lever.is_paused(live) and lever.is_pause_of(live, record):
         return (
             f"it is paused already, since {rfc3339(record.at)}; "
             f"bring it back with: gpu-pruner resume {root.ref}"
@@ -96,6 +96,7 @@ def untold(book: Book) -> str:
 def nothing_to_restore(root: RootRef) -> str:
     """Return why a paused object cannot be given back, with the way that is left."""
     return (
-        "it is at zero and there is no record of its former size, so it was not paused by us or "
-        f"the record was removed; start it with: {resume_command(root, replicas=None)}"
+        "it is at zero and there is no record of its former size: it was not paused by us, the "
+        "record was removed, or somebody stopped it again after a restart; "
+        f"start it with: {resume_command(root, replicas=None)}"
     )

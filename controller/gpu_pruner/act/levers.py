@@ -48,6 +48,14 @@ class Lever(Protocol):
         """Return whether the desired state says: no pods."""
         ...
 
+    def is_pause_of(self, live: Owner, record: PauseRecord) -> bool:
+        """Return whether the pause that stands now is the one that the record tells of.
+
+        Somebody may have restarted the object after our pause and stopped it again: its former
+        size is then another one. Asked of paused objects only.
+        """
+        ...
+
     def pause_patch(self, live: Owner, record: PauseRecord) -> Mapping[str, object]:
         """Return the one merge-patch that pauses and carries the record."""
         ...

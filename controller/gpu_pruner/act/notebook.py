@@ -53,6 +53,10 @@ class NotebookLever:
         """Return whether the stop annotation is set, and is a stop."""
         return annotation(live, NOTEBOOK_STOPPED) not in {None, NOTEBOOK_LOCK}
 
+    def is_pause_of(self, live: Owner, record: PauseRecord) -> bool:
+        """Return whether the stop annotation is the very one that was written with the record."""
+        return annotation(live, NOTEBOOK_STOPPED) == rfc3339(record.at)
+
     def pause_patch(self, live: Owner, record: PauseRecord) -> Mapping[str, object]:
         """Return the one patch that stops the notebook and remembers why."""
         stop = {NOTEBOOK_STOPPED: rfc3339(record.at), PAUSED: encode(record)}

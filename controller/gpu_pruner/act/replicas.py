@@ -17,6 +17,9 @@ from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import PauseRecord
 
+FIELD_MANAGER = "gpu-pruner"
+"""What the API server calls us in ``managedFields``: the name in our User-Agent."""
+
 
 def unguarded(live: Owner) -> str:
     """Return no sentence: scaling this kind down loses nothing."""
@@ -55,6 +58,11 @@ class ReplicaLever:
     def is_paused(self, live: Owner) -> bool:
         """Return whether the object asks for no pods."""
         return replicas(live) == 0
+
+    def is_pause_of(self, live: Owner, record: PauseRecord) -> bool:
+        """Return whether nobody else is known to have set the size since the record was written."""
+        del record
+        return live.metadata.sized_by in {"", FIELD_MANAGER}
 
     def pause_patch(self, live: Owner, record: PauseRecord) -> Mapping[str, object]:
         """Return the one patch that takes the size and remembers it."""

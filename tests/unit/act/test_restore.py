@@ -11,7 +11,7 @@ from support.acting import (
     a_root,
     assert_untouched,
 )
-from support.memory_cluster import tree
+from support.memory_cluster import Json, tree
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.errors import Conflict
@@ -167,3 +167,51 @@ async def test_a_dry_run_leaves_the_record_of_a_restarted_object() -> None:
     outcome = await rehearsing.restore(DEPLOYMENT, by="ada", why="")
     assert_untouched(world, before, outcome)
     assert outcome.result is Result.DRY_RUN
+
+
+def sized_by(world: World, manager: str) -> None:
+    """Let the API server tell who wrote the size last."""
+    fields: dict[str, Json] = {"f:spec": {"f:replicas": {}}}
+    entry: Json = {"manager": manager, "time": "2026-01-31T13:00:00Z", "fieldsV1": fields}
+    meta = {**tree(world.live["metadata"]), "managedFields": [entry]}
+    world.has({**world.live, "metadata": meta})
+
+
+async def test_an_old_record_says_nothing_of_a_stop_by_somebody_else() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    await world.actor.pause(world.order(by="ada"))
+    sized_by(world, "kubectl")  # restarted with 5, and stopped again
+    before = world.live
+    for outcome in (
+        await world.actor.restore(DEPLOYMENT, by="ada", why=""),
+        await world.actor.pause(world.order(by="ada")),
+    ):
+        assert_untouched(world, before, outcome)
+        assert outcome.result is Result.REFUSED
+        assert "paused already" not in outcome.detail
+
+
+async def test_a_size_that_we_wrote_last_is_restored() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    await world.actor.pause(world.order(by="ada"))
+    sized_by(world, "gpu-pruner")
+    again = await world.actor.pause(world.order(by="ada"))
+    assert "paused already" in again.detail
+    assert (await world.actor.restore(DEPLOYMENT, by="ada", why="")).result is Result.DONE
+    assert world.replicas == 3
+
+
+async def test_a_notebook_that_somebody_stopped_again_is_not_ours_to_start() -> None:
+    world = World(NOTEBOOK)
+    world.has(a_root(NOTEBOOK))
+    await world.actor.pause(world.order(by="ada"))
+    record = str(world.annotation(PAUSED))
+    stopped = {PAUSED: record, NOTEBOOK_STOPPED: "2026-02-01T08:00:00Z"}
+    world.has(a_root(NOTEBOOK, annotations=stopped))
+    before = world.live
+    outcome = await world.actor.restore(NOTEBOOK, by="ada", why="")
+    assert_untouched(world, before, outcome)
+    again = await world.actor.pause(world.order(by="ada"))
+    assert again.detail == "it is already stopped, and not by us"
