@@ -161,7 +161,7 @@ class ScrapeSource:
         )
         for url, answer in zip(urls, answers, strict=True):
             if isinstance(answer, ObservationError):
-                failures[url] = str(answer)
+                failures[url.partition("?")[0]] = str(answer)  # a query may hold a secret
             elif isinstance(answer, BaseException):
                 raise answer
             else:

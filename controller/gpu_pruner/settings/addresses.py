@@ -6,6 +6,7 @@ Nothing here resolves a name or opens a connection. `settings.schema` is the onl
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -82,6 +83,7 @@ def _problem(url: str, schemes: tuple[str, ...]) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return as much of a URL as cannot be a password: what follows the last @."""
+    """Return as much of a URL as cannot be a secret: from the last @ on, up to a query."""
     before, at, rest = url.rpartition("@")
+    rest = re.split("[?#]", rest, maxsplit=1)[0]
     return repr(quoted(f"{'…' if before or at else ''}{at}{rest}")[:_LONGEST])

@@ -246,9 +246,13 @@ async def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_name_that_does_not_resolve_is_named(clock: SteppedClock) -> None:
-    async with source_of(clock, "dns+http://exporters.invalid:9400/metrics") as source:
-        with pytest.raises(ObservationError, match="exporters.invalid:9400: the name does not"):
-            await source.screen(now=clock.now(), back_to=NOON)
+    url = "dns+http://exporters.invalid:9400/metrics?api_key=canary"
+    with capture_logs() as logs:
+        async with source_of(clock, url) as source:
+            with pytest.raises(ObservationError, match="exporters.invalid:9400: the name does not"):
+                await source.screen(now=clock.now(), back_to=NOON)
+    assert "exporters.invalid" in repr(logs)
+    assert "canary" not in repr(logs)
 
 
 async def test_what_is_left_out_is_told(clock: SteppedClock) -> None:

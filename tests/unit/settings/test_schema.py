@@ -115,8 +115,15 @@ def test_a_password_in_a_url_is_a_secret():
 
 
 def test_a_query_that_would_not_be_sent_is_refused():
-    with pytest.raises(ConfigurationError, match=r"prometheus.url: .*must end before the \?"):
-        load_settings({"prometheus": {"url": "http://p/?token=canary"}})
+    with pytest.raises(ConfigurationError, match=r"'http://p/' must end before the \?") as caught:
+        load_settings({"prometheus": {"url": "http://p/?api_key=canary"}})
+    assert "canary" not in str(caught.value)
+
+
+def test_the_query_of_a_wrong_exporter_is_not_repeated():
+    with pytest.raises(ConfigurationError, match="scrape.exporters") as caught:
+        load_settings({"scrape": {"exporters": ["http://h:0/m?api_key=canary"]}})
+    assert "canary" not in str(caught.value)
 
 
 def test_blanks_around_a_secret_are_no_part_of_it():
