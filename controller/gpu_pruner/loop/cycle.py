@@ -155,7 +155,9 @@ class Cycle:
         verified = await verify(wanted, self.source, clock=self.clock, rules=self.rules)
         anew = replace(observation, view=self.observer.view())
         snapshot = applied(self._assembled(anew), self._pulse)
-        return plan(snapshot, self.rules, verifications=verified), tuple(verified.values())
+        second = plan(snapshot, self.rules, verifications=verified)
+        self.refusals.remember_unproven(wanted, second)
+        return second, tuple(verified.values())
 
 
 def _counts(observation: Observation, verified: tuple[Verification, ...]) -> Counts:

@@ -8,6 +8,7 @@ from support.story import told_rules
 from support.telling_time import START
 from support.world import World
 
+from gpu_pruner.errors import PrometheusError
 from gpu_pruner.loop.books import MemoryBooks
 from gpu_pruner.loop.cycle import Cycle
 from gpu_pruner.loop.execution import Executor
@@ -38,6 +39,8 @@ class Stage:
     result: Result = Result.DONE
     meanwhile: dict[str, object] = field(default_factory=dict)
     """What people write on every owner while a measurement is made."""
+    unmeasurable: str = ""
+    """A workload whose measurement always fails."""
     paused: list[str] = field(default_factory=list)
     reaches: tuple[str, ...] = ("event",)
 
@@ -58,6 +61,8 @@ class Stage:
     async def verify(self, devices, period):
         for one in self.world.workloads.values():
             one.setdefault("owner", {}).update(self.meanwhile)
+        if self.unmeasurable and any(self.unmeasurable in str(one) for one in devices):
+            raise PrometheusError("no answer")
         return self.tracks(period)
 
     async def deliver(self, decision, kind):
@@ -141,3 +146,13 @@ async def test_what_many_devices_do_between_two_looks_stops_the_cycle():
         assert [one.name for one in report.breakers] == opens
         cycle.clock.at += 60
     assert stage.paused == []
+
+
+async def test_who_cannot_be_measured_lets_the_next_of_its_namespace_have_its_turn():
+    stage = Stage(due("a-unmeasurable", "b-next"), unmeasurable="a-unmeasurable")
+    cycle = stage.cycle()
+    for _ in range(3):
+        await cycle.run()
+        cycle.clock.at += 60
+    assert "b-next" in stage.paused
+    assert "a-unmeasurable" not in stage.paused
