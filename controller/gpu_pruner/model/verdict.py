@@ -99,7 +99,7 @@ class Reason(StrEnum):
     )
     WRONG_NODE = (
         "WrongNode",
-        "The device reports from another node than the pod runs on.",
+        "The device reports from another node than the pod's, or from none of this cluster.",
         "NVIDIA/dcgm-exporter#568",
     )
     SUDDEN_SILENCE = (

@@ -35,8 +35,12 @@ def is_live(pod: PodRecord) -> bool:
 
 
 def node_key(name: str) -> str:
-    """Return what two spellings of one node's name have in common: the first DNS label."""
-    return name.partition(".")[0].lower()
+    """Return what two spellings of one node's name have in common: the first DNS label.
+
+    A name that is an address has no labels, and is kept whole.
+    """
+    label = name.partition(".")[0]
+    return (name if label.isdigit() else label).lower()
 
 
 @dataclass(slots=True)
@@ -154,11 +158,11 @@ class _Finder:
                 strangers += 1
             else:
                 live[name] = pod
-        placed = [pod for pod in live.values() if not self._elsewhere(found.node, pod)]
+        placed = [pod for pod in live.values() if not self._elsewhere(found, pod)]
         doubt = Reason.OWNER_CHANGED if strangers else None
         answer: list[tuple[PodRecord, Reason | None]] = [(pod, doubt) for pod in placed]
         answer.extend(
-            (pod, Reason.WRONG_NODE) for pod in live.values() if self._elsewhere(found.node, pod)
+            (pod, Reason.WRONG_NODE) for pod in live.values() if self._elsewhere(found, pod)
         )
         return answer
 
@@ -175,13 +179,26 @@ class _Finder:
             return None
         return native, labels.pod_uid
 
-    def _elsewhere(self, node: str, pod: PodRecord) -> bool:
-        """Whether a series comes from another node of this cluster than the pod runs on.
+    def _elsewhere(self, found: DeviceEvidence, pod: PodRecord) -> bool:
+        """Whether a series comes from another node than the pod runs on.
 
-        A name that no node has (an exporter may tell its container's) proves nothing.
+        A name that no node has is another cluster's, which may have a pod of the same name. Only
+        the exporter's own name proves nothing: some tell their container's instead of the node's.
         """
-        told = node_key(node)
-        return bool(told and pod.node and told in self._nodes and told != node_key(pod.node))
+        told = node_key(found.node)
+        if not told or not pod.node or told == node_key(pod.node):
+            return False
+        return told in self._nodes or not _is_own_name(found)
+
+
+_HOST_NAME = 63
+"""Length to which the name of a pod is cut to be its host name."""
+
+
+def _is_own_name(found: DeviceEvidence) -> bool:
+    """Whether the node that a device tells is the name of the exporter's own pod."""
+    own = (labels.native.name for labels in found.owners if labels.native and labels.exported)
+    return any(found.node == name[:_HOST_NAME] for name in own)
 
 
 def _is_share(resource: str) -> bool:

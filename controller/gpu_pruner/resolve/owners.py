@@ -14,14 +14,18 @@ from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import OwnerObject, OwnerRef, PodRecord, RootRef
 
-WATCHED: frozenset[tuple[str, str]] = frozenset(
-    {
-        ("apps", "ReplicaSet"),
-        ("apps", "Deployment"),
-        ("apps", "StatefulSet"),
-        ("kubeflow.org", "Notebook"),
-    }
-)
+_POD = ("", "Pod")
+
+_OWNED: Mapping[tuple[str, str], frozenset[tuple[str, str]]] = {
+    ("apps", "ReplicaSet"): frozenset({_POD}),
+    ("apps", "Deployment"): frozenset({("apps", "ReplicaSet")}),
+    ("apps", "StatefulSet"): frozenset({_POD}),
+    ("kubeflow.org", "Notebook"): frozenset({("apps", "StatefulSet")}),
+}
+"""What the controller of each watched kind makes. Anybody can write a reference into an object of
+theirs; one that no controller writes leads nowhere."""
+
+WATCHED: frozenset[tuple[str, str]] = frozenset(_OWNED)
 """Group and kind of everything that `ClusterView.owners` can hold."""
 
 PAUSABLE: frozenset[tuple[str, str]] = frozenset(
@@ -30,9 +34,6 @@ PAUSABLE: frozenset[tuple[str, str]] = frozenset(
 """Group and kind of the roots for which `act` has a lever of that kind's name."""
 
 _DAEMON_SET = ("apps", "DaemonSet")
-
-_FARTHEST = 10
-"""Owners above one pod; real chains have at most five."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +64,17 @@ def root_of(
     if pod.owner is None:
         bare = RootRef(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)
         return Root(bare, obstacle=Reason.BARE_POD)
-    at, seen = pod.owner, {pod.uid}
-    while True:
-        here = _ref(at, pod.namespace)
-        found = owners.get(at.uid)
+    at, below = pod.owner, _POD
+    while True:  # each kind is made by another one's controller, so that the walk ends
+        here, made = _ref(at, pod.namespace), _OWNED.get((at.group, at.kind))
+        if made is not None and below not in made:
+            return Root(here, obstacle=Reason.UNKNOWN_OWNER)
+        found = None if made is None else owners.get(at.uid)
         if found is None or not _is(found, at, namespace=pod.namespace):
             return Root(here, obstacle=_unread(at, missing_kinds))
         if found.owner is None:
             return Root(found.root, owner=found)
-        if at.uid in seen or len(seen) > _FARTHEST:
-            return Root(found.root, owner=found, obstacle=Reason.UNKNOWN_OWNER)
-        seen.add(at.uid)
-        at = found.owner
+        at, below = found.owner, (at.group, at.kind)
 
 
 def _ref(owner: OwnerRef, namespace: str) -> RootRef:

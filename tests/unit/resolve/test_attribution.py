@@ -183,6 +183,26 @@ def test_series_of_another_node_are_left_out() -> None:
     assert found([pod("p")], far, near)[0] == {"p": (["GPU-2"], Reason.WRONG_NODE)}
 
 
+def test_series_of_another_cluster_are_left_out_though_its_pod_has_the_same_name() -> None:
+    far = device(exported("p"), node="node-of-another-cluster")
+    assert found([pod("p")], far) == ({"p": ([], Reason.WRONG_NODE)}, ["GPU-1"])
+    honored = device(native("p"), node="node-of-another-cluster")
+    assert found([pod("p")], honored) == ({"p": ([], Reason.WRONG_NODE)}, ["GPU-1"])
+
+
+def test_an_exporter_that_tells_its_own_name_for_the_node_proves_nothing() -> None:
+    own = device(exported("p"), node=EXPORTER.name)
+    assert found([pod("p")], own)[0] == {"p": (["GPU-1"], None)}
+
+
+def test_a_node_named_by_its_address_is_not_its_network() -> None:
+    assert node_key("10.0.0.1") != node_key("10.0.0.2")
+    far = device(exported("p"), node="10.0.0.2")
+    there = replace(pod("p"), node="10.0.0.1")
+    held = found([there], far, nodes=("10.0.0.1", "10.0.0.2"))
+    assert held[0] == {"p": ([], Reason.WRONG_NODE)}
+
+
 def test_the_count_has_to_be_the_request() -> None:
     one, two = device(exported("p")), device(exported("p"), uuid="GPU-2")
     assert found([pod("p", gpus=2)], one)[0] == {"p": (["GPU-1"], Reason.DEVICE_MISMATCH)}

@@ -42,10 +42,23 @@ def test_a_borrowed_uid_leads_nowhere() -> None:
     for forged in (
         replace(pod, namespace="team-b"),
         replace(pod, owner=replace(pod.owner, name="other")),
-        replace(pod, owner=replace(pod.owner, kind="Deployment")),
+        replace(pod, owner=replace(pod.owner, kind="ReplicaSet")),
     ):
         root = root_of(forged, owners, missing_kinds=NOTHING)
         assert (root.owner, root.obstacle) == (None, Reason.OWNER_MISSING)
+
+
+def test_a_reference_that_no_controller_writes_leads_nowhere() -> None:
+    pod, owners = told("Deployment")
+    top = owners["uid-serve-deployment"].root
+    straight = OwnerRef(top.group, top.kind, top.name, top.uid)
+    root = root_of(replace(pod, owner=straight), owners, missing_kinds=NOTHING)
+    assert (root.owner, root.obstacle) == (None, Reason.UNKNOWN_OWNER)
+    server, servers = told("StatefulSet")
+    below = servers["uid-serve-statefulset"]
+    servers |= owners | {below.root.uid: replace(below, owner=straight)}
+    root = root_of(server, servers, missing_kinds=NOTHING)
+    assert (root.owner, root.obstacle) == (None, Reason.UNKNOWN_OWNER)
 
 
 def test_owners_in_a_circle_end_the_walk() -> None:
