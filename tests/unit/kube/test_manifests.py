@@ -58,7 +58,7 @@ READ = WATCH | {"get"}
 EVERY_MODE: set[Rule] = {
     ("", "pods", WATCH),
     ("", "nodes", WATCH),
-    ("", "namespaces", WATCH),
+    ("", "namespaces", READ),
     ("apps", "replicasets", WATCH),
     ("apps", "deployments", READ),
     ("apps", "statefulsets", READ),
