@@ -23,7 +23,7 @@ from support.prometheus import (
     openmetrics,
     prometheus_binaries,
 )
-from support.scripted import ScriptedServer
+from support.scripted import Answer, ScriptedServer
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
 from gpu_pruner.model.signals import DeviceId, Period, PodName, Signal, Track
@@ -341,6 +341,27 @@ async def test_live_scraping_is_seen(
     owner = engine.labels.native if honor_labels else engine.labels.exported
     assert owner == PodName("team-a", "notebook-1")
     assert screen.scrape_interval_seconds == 1.0
+
+
+async def test_a_check_hears_the_step_that_is_not_over(binary: str, tmp_path: Path) -> None:
+    labels = ",".join(f'{name}="{text}"' for name, text in (BUSY | OWNED).items())
+    text = {"Content-Type": "text/plain; version=0.0.4"}
+    page = Answer(f"{ENGINE}{{{labels}}} 0.25\n", headers=text)
+    with (
+        ScriptedServer({"/metrics": page}) as exporter,
+        PrometheusServer(
+            tmp_path, targets=(exporter.address,), scrape_interval="1s", binary=binary
+        ) as server,
+    ):
+        exporter.wait_for_requests(3)
+        at = time.time()
+        async with source_of(server.url, now=at) as source:
+            window = Period.ending(at, length=4 * STEP, step_seconds=STEP)
+            tracks = await source.verify([DeviceId("GPU-0busy")], window.reaching(at))
+    (engine,) = of(tracks, "GPU-0busy", Signal.ENGINE)
+    # Of a minute that began this very second there may be no sample yet.
+    assert engine.steps[-1][0] >= math.ceil((at - 5.0) / STEP) - 1
+    assert engine.steps[-1][1] == 0.25
 
 
 async def test_a_warning_makes_the_answer_incomplete(server: PrometheusServer) -> None:
