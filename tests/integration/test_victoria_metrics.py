@@ -133,3 +133,16 @@ async def test_it_is_asked_for_whole_answers(server: VictoriaMetrics, now: float
     asked = proxy.seen[-1].form
     assert (asked["nocache"], asked["deny_partial_response"]) == ("1", "1")
     assert "partial_response" not in asked
+
+
+async def test_a_check_hears_the_step_that_is_not_over(server: VictoriaMetrics) -> None:
+    at = time.time()
+    server.take([History(ENGINE, stored("GPU-5now"), [(at, 0.6)])])
+    source = PrometheusSource(PrometheusSettings(url=server.url), clock=ManualClock(at))
+    try:
+        await source.screen(now=at, back_to=at)
+        window = Period.ending(at, length=4 * STEP, step_seconds=STEP)
+        tracks = await source.verify([DeviceId("GPU-5now")], window.reaching(at))
+    finally:
+        await source.close()
+    assert only(tracks, Signal.ENGINE) == {step_of(at): 0.6}
