@@ -22,6 +22,7 @@ from gpu_pruner.loop.ports import Notifier as NotifierPort
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.telemetry import TelemetrySource
+from gpu_pruner.model.units import Seconds
 from gpu_pruner.notify.notifier import Notifier
 from gpu_pruner.observe.cluster import ClusterWatch
 from gpu_pruner.observe.prometheus import PrometheusSource
@@ -56,11 +57,20 @@ def telemetry_source(settings: Settings, clock: Clock) -> TelemetrySource:
     if settings.prometheus is not None:
         return PrometheusSource(settings.prometheus, clock=clock)
     if settings.scrape.exporters:
-        keep = 2 * settings.window_seconds + settings.settle_seconds
-        return ScrapeSource(settings.scrape, clock=clock, keep_seconds=keep)
+        return ScrapeSource(settings.scrape, clock=clock, keep_seconds=kept_seconds(settings))
     raise ConfigurationError(
         "no telemetry source; give --prometheus-url URL, or --exporter URL for each DCGM exporter"
     )
+
+
+def kept_seconds(settings: Settings) -> Seconds:
+    """Return how long a source that keeps its own samples has to keep them.
+
+    The check before a pause looks at the window and at all the time since the warning, whichever
+    is longer; one window more is for a deadline that moved.
+    """
+    longest = max(settings.window_seconds, settings.notice_seconds)
+    return longest + settings.window_seconds + settings.settle_seconds
 
 
 @asynccontextmanager
