@@ -22,6 +22,15 @@ settings.register_profile("long", settings.get_profile("normal"), max_examples=2
 settings.load_profile("normal")  # --hypothesis-profile=long wins: pytest reads it after this file
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give properties all the time that the long counts take: one of them may need half an hour."""
+    if config.getoption("--hypothesis-profile", default=None) != "long":
+        return
+    for item in items:
+        if "properties" in item.path.parts:
+            item.add_marker(pytest.mark.timeout(0))
+
+
 def _refuse_skip(report: Report) -> Report:
     """Turn a skip into a failure where CI=true: there every component must be present."""
     expected = hasattr(report, "wasxfail")

@@ -144,9 +144,11 @@ class Story:
         period, wanted = decision.verify, set()
         for pod in decision.workload.pods:
             wanted |= {one.device for one in pod.devices}
+        uuids = {one.uuid for one in wanted}
         tracks = [
             track
             for device in self.world.devices()
+            if device.id.uuid in uuids
             for track in device.tracks(period.first - 1, period.reaching(self.now).last)
         ]
 
