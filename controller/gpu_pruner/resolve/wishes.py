@@ -127,7 +127,7 @@ def _keep(
     known = book.long_keep_until
     read_at = now
     if known is not None and book.long_keep_read_at is not None:
-        read_at = book.long_keep_read_at if abs(known - wanted) < _SAME_SECOND else now
+        read_at = min(now, book.long_keep_read_at) if abs(known - wanted) < _SAME_SECOND else now
     until = min(wanted, read_at + rules.keep_cap_seconds)
     if until <= now:
         return None
