@@ -129,11 +129,16 @@ class Totals:
                 self.messages[delivery.kind.value, channel] += 1
 
     def _add_due(self, decisions: tuple[Decision, ...]) -> None:
-        """Count each passed deadline once, though a dry run shows it in every cycle."""
+        """Count each passed deadline once, though a dry run or a refusal shows it again and again.
+
+        One that was refused and now waits for its next turn is still the same.
+        """
         due = {
             one.workload.root.uid
             for one in decisions
-            if one.action is Action.PAUSE or one.book.phase is Phase.WOULD_PAUSE
+            if one.action is Action.PAUSE
+            or one.book.phase is Phase.WOULD_PAUSE
+            or (one.reason is Reason.OVER_BUDGET and one.workload.root.uid in self._due_seen)
         }
         self.due += len(due - self._due_seen)
         self._due_seen = due
@@ -150,7 +155,7 @@ class Totals:
             self.keeps += sum(until > before.get(uid, 0.0) for uid, until in seen.items())
         self._keeps_seen = seen
         self.prevented += sum(
-            one.action is Action.RESTORE
+            (one.action is Action.RESTORE and one.reason is not Reason.REFUSED)
             or (one.action is Action.CANCEL and one.reason in _BY_PEOPLE)
             for one in decisions
         )

@@ -120,6 +120,15 @@ def test_a_deadline_that_passed_in_dry_run_counts_once_however_long_it_stays() -
     assert value(board, "gpu_pruner_query_shutdown_events_total") == 1
 
 
+def test_a_deadline_whose_pause_is_refused_counts_once_while_it_waits_its_turn() -> None:
+    warned = Book(phase=Phase.WARNED)
+    tried = a_decision(reason=Reason.REFUSED, action=Action.PAUSE, book=warned)
+    waits = a_decision(reason=Reason.OVER_BUDGET, book=warned)
+    cycles = enumerate((waits, tried, waits, tried), start=1)
+    board = published(*(a_report(one, number=number) for number, one in cycles))
+    assert value(board, "gpu_pruner_query_shutdown_events_total") == 1
+
+
 def test_keeps_count_when_they_are_given_and_not_when_they_are_found() -> None:
     plain = a_decision()
     kept = a_decision(intent=Intent(keep_until=NOON + 3600))
@@ -155,6 +164,11 @@ def test_only_what_people_stopped_counts_as_prevented(
 ) -> None:
     board = published(a_report(a_decision(reason=reason, action=action)))
     assert value(board, "gpu_pruner_scaledowns_prevented_total") == prevented
+
+
+def test_a_restore_that_did_not_happen_prevented_nothing() -> None:
+    board = published(a_report(a_decision(reason=Reason.REFUSED, action=Action.RESTORE)))
+    assert value(board, "gpu_pruner_scaledowns_prevented_total") == 0
 
 
 def test_gpu_time_goes_to_the_state_and_paused_time_is_what_was_given_back() -> None:
