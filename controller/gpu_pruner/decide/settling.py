@@ -17,8 +17,9 @@ from gpu_pruner.decide.wording import clock_time
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
+from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.verdict import Reason, Verdict
-from gpu_pruner.model.workload import OwnerObject
+from gpu_pruner.model.workload import OwnerObject, Veto
 from gpu_pruner.resolve.annotations import is_record_of
 
 _PATIENCE_CYCLES = 0.5
@@ -34,13 +35,25 @@ def pausing(standing: Standing) -> Step:
         return _not_halted(standing, owner)
     if not _is_ours(standing, owner):
         return _not_by_us(standing)
-    # A contest keeps us from pausing; it does not undo what a person ordered.
-    if standing.veto is not None and standing.veto.reason is not Reason.CONTESTED:
-        return _restore(standing, f"{standing.veto.detail}: the pause is taken back")
+    wish = _unmet_wish(standing)
+    if wish is not None:
+        return _restore(standing, f"{wish.detail}: the pause is taken back")
     left = len(standing.workload.pods)
     if left:
         return _ordered(standing, f"{left} of its GPU pods are still there")
     return _idle(standing.enter(Phase.PAUSED, (Reason.PAUSED, _since(standing))))
+
+
+def _unmet_wish(standing: Standing) -> Veto | None:
+    """Return the wish that takes a pause back, or None where none does.
+
+    A contest keeps us from pausing; it does not undo what a person ordered. In dry run nothing is
+    given back either: the pause was a person's, or of another mode.
+    """
+    veto = standing.veto
+    if veto is None or veto.reason is Reason.CONTESTED or standing.rules.mode is Mode.DRY_RUN:
+        return None
+    return veto
 
 
 def paused(standing: Standing) -> Step:
