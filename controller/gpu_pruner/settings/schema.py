@@ -203,8 +203,10 @@ class Settings(_Section):
 
     mode: Mode = Field(Mode.DRY_RUN, description="dry-run only says what it would do (`-r`).")
     window_seconds: Duration = Field(
-        2100.0, gt=0, description="Judged period, 35 min by default (`-t`, there in minutes). At least 4 min, "
-        "and 4 scrape intervals."
+        2100.0,
+        gt=0,
+        description="Judged period, 35 min by default (`-t`, there in minutes). At least 4 min, "
+        "and 4 scrape intervals.",
     )
     settle_seconds: Duration = Field(
         300.0, ge=0, description="Added to the window for a pod's age since Ready (`-g`)."
