@@ -35,7 +35,7 @@ test-full: $(DEV) ## Run the tests with the long counts
 	$(PYTEST) -n $(WORKERS) -m 'long or not long' --hypothesis-profile=long $(ARGS)
 
 check: lint ## Lint and run the fast tests: what every commit passes
-	$(PYTEST) $(FAST) $(ARGS)
+	$(PYTEST) -n $(WORKERS) $(FAST) $(ARGS)
 
 bench: $(DEV) ## Measure the figures of docs/reference/performance.md, about five minutes
 	@.venv/bin/python -m bench $(ARGS)

@@ -114,7 +114,7 @@ _TELEMETRY = (
         "--scrape-interval",
         type=_seconds,
         metavar="SECONDS",
-        help="Time between two direct scrapes, seconds. [default: 30]",
+        help="Time between two direct scrapes, seconds; 30 by default.",
     ),
 )
 
@@ -130,27 +130,27 @@ _DECIDING = (
         "--duration",
         type=_minutes,
         metavar="MINUTES",
-        help="Judged window, minutes. [default: 35]",
+        help="Judged window, minutes; 35 by default.",
     ),
     click.option(
         "-g",
         "--grace-period",
         type=_seconds,
         metavar="SECONDS",
-        help="Added to the window for a pod's age, seconds. [default: 300]",
+        help="Added to the window for a pod's age, seconds; 300 by default.",
     ),
     click.option(
         "-c",
         "--check-interval",
         type=_seconds,
         metavar="SECONDS",
-        help="Time between two cycles, seconds. [default: 60]",
+        help="Time between two cycles, seconds; 60 by default.",
     ),
     click.option(
         "--ack-grace-period",
         type=_seconds,
         metavar="SECONDS",
-        help="Warning to pause, seconds. [default: 900]",
+        help="Warning to pause, seconds; 900 by default.",
     ),
     click.option(
         "-e",
@@ -159,21 +159,21 @@ _DECIDING = (
         metavar="LETTERS",
         help="Kinds that may be paused: d Deployment, r ReplicaSet, s StatefulSet, "
         "i InferenceService, n Notebook, l LeaderWorkerSet; today d, s and n have a lever. "
-        "[default: drsinl]",
+        "All by default.",
     ),
     click.option(
         "--idle-threshold",
         type=float,
-        help="Engine activity ratio at which work begins. [default: 0.01]",
+        help="Engine activity ratio at which work begins; 0.01 by default.",
     ),
 )
 
 _SERVING = (
-    click.option("--listen-address", help="Address of the HTTP listener. [default: 0.0.0.0]"),
+    click.option("--listen-address", help="Address of the HTTP listener; 0.0.0.0 by default."),
     click.option(
         "--listen-port",
         type=int,
-        help="Port of the HTTP listener; 0 takes a free one. [default: 8080]",
+        help="Port of the HTTP listener; 0 takes a free one; 8080 by default.",
     ),
 )
 
