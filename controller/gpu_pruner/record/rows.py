@@ -1,4 +1,4 @@
-"""Decisions as rows for people and programs: the API, `once` and `demo` show the same ones."""
+"""Decisions as rows for people and programs: the API and `once` show the same ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorkloadRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PlanRow(msgspec.Struct, frozen=True):
-    """What `once` and `demo` print, and `GET /api/v1/workloads` answers."""
+    """What `once` prints and `GET /api/v1/workloads` answers."""
 
     workloads: tuple[WorkloadRow, ...]
     breakers: tuple[BreakerRow, ...]
