@@ -29,13 +29,13 @@ demo: $(RUN) ## Watch the controller at work on a simulated cluster
 	@.venv/bin/gpu-pruner demo $(ARGS)
 
 test: $(DEV) ## Run the tests
-	$(PYTEST) -n $(WORKERS) $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-full: $(DEV) ## Run the tests with the long counts
-	$(PYTEST) -n $(WORKERS) -m 'long or not long' --hypothesis-profile=long $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m 'long or not long' --hypothesis-profile=long $(ARGS)
 
 check: lint ## Lint and run the fast tests: what every commit passes
-	$(PYTEST) -n $(WORKERS) $(FAST) $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal $(FAST) $(ARGS)
 
 bench: $(DEV) ## Measure the figures of docs/reference/performance.md, about five minutes
 	@.venv/bin/python -m bench $(ARGS)
