@@ -8,8 +8,9 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
 from prometheus_client.parser import text_string_to_metric_families as parse
+from support.caller import NO_ANSWER
 from support.manual_clock import NOON
-from support.simulated import DEPLOYMENTS, NO_ANSWER, UNTIL_GONE, UNTIL_READY, Simulation
+from support.simulated import DEPLOYMENTS, UNTIL_GONE, UNTIL_READY, Simulation
 
 from gpu_pruner.model.units import HOUR, MINUTE
 from gpu_pruner.sim.cluster import SimulatedCluster

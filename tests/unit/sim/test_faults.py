@@ -5,7 +5,8 @@ from contextlib import aclosing
 from http import HTTPStatus
 
 import pytest
-from support.simulated import DEPLOYMENTS, NO_ANSWER, PODS, Caller, Simulation
+from support.caller import NO_ANSWER
+from support.simulated import DEPLOYMENTS, PODS, Simulation, caller_of
 
 from gpu_pruner.sim.cluster import CONTROLLER
 from gpu_pruner.sim.faults import Fault, Trouble
@@ -36,12 +37,12 @@ async def test_it_strikes_only_who_and_what_it_is_meant_for(simulation: Simulati
     simulation.cluster.faults.add(
         Fault(user=CONTROLLER, method="PATCH|PUT", path="serve$", status=403, reason="Forbidden")
     )
-    controller = Caller(simulation.cluster, CONTROLLER)
+    controller = caller_of(simulation.cluster, CONTROLLER)
     patch = {"metadata": {"labels": {"a": "b"}}}
     assert (await controller.patch(SERVE, patch)).status == HTTPStatus.FORBIDDEN
     assert (await controller.get(SERVE)).status == HTTPStatus.OK
     assert (await simulation.caller.patch(SERVE, patch)).status == HTTPStatus.OK
-    controller.close()
+    await controller.close()
 
 
 async def test_a_refused_write_changes_nothing(simulation: Simulation) -> None:

@@ -4,7 +4,7 @@ from contextlib import aclosing
 from http import HTTPStatus
 
 from support.manual_clock import NOON
-from support.simulated import CONFIG_MAPS, DEPLOYMENTS, Caller, Simulation
+from support.simulated import CONFIG_MAPS, DEPLOYMENTS, Simulation, caller_of
 
 from gpu_pruner.sim.cluster import CONTROLLER, OPERATOR
 from gpu_pruner.sim.faults import Fault, Trouble
@@ -48,21 +48,21 @@ async def test_only_accepted_writes_count_as_writes(simulation: Simulation) -> N
 
 
 async def test_who_has_no_token_is_nobody(simulation: Simulation) -> None:
-    nobody = Caller(simulation.cluster, user="")
+    nobody = caller_of(simulation.cluster, user="")
     answer = await nobody.patch(SERVE, {"spec": {"replicas": 0}})
     assert (answer.status, answer.reason) == (HTTPStatus.UNAUTHORIZED, "Unauthorized")
     assert simulation.cluster.requests[-1].user == ""
     assert (await nobody.get("/version")).status == HTTPStatus.OK
     assert (await nobody.get("/readyz")).raw == b"ok"
-    nobody.close()
+    await nobody.close()
 
 
 async def test_users_are_told_apart(simulation: Simulation) -> None:
-    controller = Caller(simulation.cluster, CONTROLLER)
+    controller = caller_of(simulation.cluster, CONTROLLER)
     await controller.get(SERVE)
     await simulation.caller.get(SERVE)
     assert [one.user for one in simulation.cluster.requests] == [CONTROLLER, OPERATOR]
-    controller.close()
+    await controller.close()
 
 
 async def test_a_request_without_an_answer_is_noted_too(simulation: Simulation) -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from http import HTTPStatus
 
 import pytest
-from support.simulated import CONFIG_MAPS, DEPLOYMENTS, NOTEBOOKS, PODS, Answer, Simulation
+from support.caller import Answer
+from support.simulated import CONFIG_MAPS, DEPLOYMENTS, NOTEBOOKS, PODS, Simulation
 
 from gpu_pruner.sim.tree import child, elements, mapping, number, text
 

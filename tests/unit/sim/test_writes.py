@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 import pytest
+from support.caller import Answer
 from support.manual_clock import NOON
 from support.simulated import (
     CONFIG_MAPS,
@@ -11,7 +12,6 @@ from support.simulated import (
     NOTEBOOKS,
     PODS,
     SMALL_WORLD,
-    Answer,
     Simulation,
 )
 
