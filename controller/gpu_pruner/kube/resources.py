@@ -68,6 +68,8 @@ NOTEBOOKS = Resource(group="kubeflow.org", version="v1", plural="notebooks", kin
 GPUWORKLOADS = Resource(
     group="gpu-pruner.io", version="v1alpha1", plural="gpuworkloads", kind="GPUWorkload"
 )
+LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases", kind="Lease")
+"""Read and written in our own namespace only, so that a Role names it and no ClusterRole."""
 
 ALL: tuple[Resource, ...] = (
     PODS,

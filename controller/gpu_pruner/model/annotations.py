@@ -11,6 +11,9 @@ PREFIX = "gpu-pruner.io/"
 PAUSED = "gpu-pruner.io/paused"
 """Written by us, on the lever object, in the patch that pauses it: the pause record, JSON."""
 
+LAST_CYCLE = "gpu-pruner.io/last-cycle"
+"""Written by us, on our Lease: when a leader last completed a cycle."""
+
 EXEMPT = "gpu-pruner.io/exempt"
 """Read (label or annotation; root, pod or namespace): ``true``, ``false``, or a time."""
 
