@@ -108,6 +108,11 @@ class Product:
         self._stack.close()
 
     @property
+    def wanted(self) -> int:
+        """Return how many pods the world's workloads have."""
+        return sum(_pods_of(one) for one in self.world.workloads)
+
+    @property
     def team(self) -> str:
         """Return the namespace of the world's first workload."""
         return self.world.workloads[0].namespace
@@ -209,11 +214,10 @@ class Product:
     # Beginning and end.
 
     def _until_everything_runs(self) -> None:
-        wanted = sum(_pods_of(one) for one in self.world.workloads)
         deadline = time.monotonic() + WAIT_SECONDS
-        while self.ready() < wanted:
+        while (ready := self.ready()) < self.wanted:
             if time.monotonic() > deadline:
-                raise AssertionError(f"{self.ready()} of {wanted} pods are Ready")
+                raise AssertionError(f"{ready} of {self.wanted} pods are Ready")
             time.sleep(0.2)
 
     def _telemetry(self) -> str:
