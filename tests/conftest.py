@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Start a real control plane, one for each test process: its resets disturb no other's tests."""
+    """Start a real control plane: one for each test process, as its resets disturb all others."""
     from support.lab import Lab, require_lab  # noqa: PLC0415 - most tests can do without
 
     with Lab(tmp_path_factory.mktemp("lab"), require_lab()) as running:
