@@ -109,9 +109,12 @@ def can_be_stopped(owner: Owner, resource: Resource) -> bool:
     """
     if resource is not INFERENCESERVICES:
         return True
-    if (_note(owner, KSERVE_FROZEN) or "").lower() == "true":
-        return False
-    return knows_stop(owner) or is_serverless(owner)
+    return not is_frozen(owner) and (knows_stop(owner) or is_serverless(owner))
+
+
+def is_frozen(owner: Owner) -> bool:
+    """Return whether the controller of an InferenceService is told to leave it alone."""
+    return _note(owner, KSERVE_FROZEN) == "true"
 
 
 def knows_stop(owner: Owner) -> bool:
