@@ -123,7 +123,7 @@ class Elector:
         self._cycle = self.term
         return self._cycle
 
-    def complete_cycle(self, term: Term, at: Timestamp) -> None:
+    def complete_cycle(self, term: object, at: Timestamp) -> None:
         """Note that a leader's cycle came to its end; the next renewal carries it to the Lease.
 
         Args:
