@@ -7,6 +7,7 @@ it was to the letter. The audit log is the witness.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -21,6 +22,7 @@ from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.pause_record import decode
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.model.annotations import PAUSED
+from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
@@ -163,19 +165,23 @@ async def test_a_stop_that_a_person_made_after_ours_is_left_to_them(
 
 
 @each_example
-async def test_a_restart_by_a_person_ends_the_record_and_changes_nothing_else(
+async def test_the_line_that_people_are_told_lets_it_run_again(
     lab: Lab, team: str, settings: KubernetesSettings, example: Example
 ) -> None:
     root = made(lab, team, example)
+    before = shape(lab, team, example.lever)
     assert (await paused(settings, root)).result is Result.DONE
-    merge(lab, team, example.lever, undone(example))
+    record = decode(text(seen(lab, team, example.lever), "metadata", "annotations", PAUSED))
+    kubectl, *arguments = shlex.split(resume_command(root, pause=record))
+
+    assert kubectl == "kubectl"
+    lab.kubectl(*arguments)
+
     spec, notes = shape(lab, team, example.lever)
-
+    assert notes.pop(PAUSED)
+    assert spec == before[0]
     outcome = await restored(settings, root)
-
-    assert outcome.result is Result.DONE
-    assert "restarted it already" in outcome.detail
-    notes.pop(PAUSED)
+    assert (outcome.result, "restarted it already" in outcome.detail) == (Result.DONE, True)
     assert shape(lab, team, example.lever) == (spec, notes)
 
 

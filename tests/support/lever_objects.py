@@ -158,7 +158,7 @@ SCALED_OBJECT = thing(
     annotations={"autoscaling.keda.sh/paused-replicas": "2"},
 )
 KUEUE_WORKLOAD = thing(
-    "kueue.x-k8s.io/v1beta1",
+    "kueue.x-k8s.io/v1beta2",
     "Workload",
     {"active": True, "podSets": [{"name": "main", "count": 1, "template": template()}]},
 )
