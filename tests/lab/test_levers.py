@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -32,6 +33,8 @@ from gpu_pruner.sim.tree import JsonObject, child, mapping, text, texts, with_va
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 
+_CALM_SECONDS = 60.0
+
 each_example = pytest.mark.parametrize("example", OBJECTS, ids=lambda one: one.name)
 
 
@@ -53,7 +56,21 @@ def made(lab: Lab, team: str, example: Example) -> RootRef:
             lab.kubectl("patch", _word(body), text(meta, "name"), "-n", team, *patch)
     if example.adopted:
         _adopt(lab, team, example)
+    _until_nobody_writes(lab, team, example)
     return RootRef(example.root.kind, team, example.root.name, example.root.group)
+
+
+def _until_nobody_writes(lab: Lab, team: str, example: Example) -> None:
+    """Wait until the real controllers have said what they have to say of new objects."""
+    deadline = time.monotonic() + _CALM_SECONDS
+    before: list[str] = []
+    while True:
+        now = [text(seen(lab, team, one), "metadata", "resourceVersion") for one in example.bodies]
+        if now == before:
+            return
+        assert time.monotonic() < deadline, "somebody keeps writing"
+        before = now
+        time.sleep(0.5)
 
 
 def _adopt(lab: Lab, team: str, example: Example) -> None:

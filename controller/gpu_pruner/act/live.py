@@ -6,16 +6,7 @@ and `act.actor`, with what `ClusterClient.get` decoded.
 
 from __future__ import annotations
 
-import msgspec
-
-from gpu_pruner.kube.wire import Meta, Owner, OwnerSpec, PodSpec
-
-
-class PodTemplate(msgspec.Struct, frozen=True, gc=False):
-    """``spec.template``: what the next pods of an owner will be."""
-
-    metadata: Meta | None = None
-    spec: PodSpec | None = None
+from gpu_pruner.kube.wire import Owner, OwnerSpec, PodTemplate
 
 
 class LiveSpec(OwnerSpec, frozen=True, gc=False, rename="camel"):

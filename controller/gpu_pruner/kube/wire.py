@@ -144,11 +144,21 @@ class ClaimRetention(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     when_deleted: str | None = None
 
 
+class PodTemplate(msgspec.Struct, frozen=True, gc=False):
+    """What the next pods of an owner will be."""
+
+    metadata: Meta | None = None
+    spec: PodSpec | None = None
+
+
 class GroupTemplate(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """``leaderWorkerTemplate`` of a LeaderWorkerSet."""
 
     size: int | None = None
     """Pods of a group, the leader among them."""
+    leader_template: PodTemplate | None = None
+    """Of the leader, where that is not like its workers."""
+    worker_template: PodTemplate | None = None
     persistent_volume_claim_retention_policy: ClaimRetention | None = None
 
 

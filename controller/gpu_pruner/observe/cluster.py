@@ -43,6 +43,7 @@ from gpu_pruner.model.workload import (
     PodRecord,
 )
 from gpu_pruner.observe import cluster_records as records
+from gpu_pruner.observe import owner_records
 from gpu_pruner.observe.governors import with_governors
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -258,17 +259,19 @@ async def _first_looks(copies: _Copies) -> None:
 
 
 def _owner_feed(kind: Resource) -> Feed[Owner, OwnerObject]:
-    return Feed(resource=kind, decode=Owner, keep=partial(records.owner_object, resource=kind))
+    return Feed(
+        resource=kind, decode=Owner, keep=partial(owner_records.owner_object, resource=kind)
+    )
 
 
 def _governor_feed(kind: Resource) -> Feed[Owner, GovernorRecord]:
-    return Feed(resource=kind, decode=Owner, keep=partial(records.governor, resource=kind))
+    return Feed(resource=kind, decode=Owner, keep=partial(owner_records.governor, resource=kind))
 
 
 def _owners(copies: _Copies) -> Mapping[str, OwnerObject]:
     """Return everything that can own pods, by uid, each with its governor."""
     owners = dict(chain.from_iterable(one.items.items() for one in copies.owners))
-    leaders = (records.leader(one) for one in copies.pods.items.values() if one.leads)
+    leaders = (owner_records.leader(one) for one in copies.pods.items.values() if one.leads)
     owners.update({one.root.uid: one for one in leaders})
     return with_governors(
         owners, chain.from_iterable(one.items.values() for one in copies.governors)

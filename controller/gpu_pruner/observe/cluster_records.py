@@ -12,27 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from sys import intern
 
-from gpu_pruner.kube.governing import governed
-from gpu_pruner.kube.halting import SIZED, can_be_stopped, halted_by, is_halted, replicas
-from gpu_pruner.kube.resources import (
-    DEPLOYMENTS,
-    LEADERWORKERSETS,
-    NOTEBOOKS,
-    PODS,
-    REPLICASETS,
-    ROLLOUTS,
-    STATEFULSETS,
-    Resource,
-    group_of,
-)
+from gpu_pruner.kube.resources import group_of
 from gpu_pruner.kube.wire import (
     Bare,
     Condition,
     Meta,
     Node,
-    Owner,
-    OwnerSpec,
-    OwnerStatus,
     Pod,
     PodStatus,
 )
@@ -40,19 +25,15 @@ from gpu_pruner.model.annotations import (
     KSERVE_STOP,
     LWS_NAME,
     NOTEBOOK_STOPPED,
-    PAUSED,
     PREFIX,
 )
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
 from gpu_pruner.model.workload import (
-    GovernorRecord,
     NamespaceRecord,
     NodeRecord,
-    OwnerObject,
     OwnerRef,
     PodPhase,
     PodRecord,
-    RootRef,
 )
 from gpu_pruner.observe.gpu_requests import gpu_requests, whole_gpus
 
@@ -65,14 +46,6 @@ _VIRTUAL = "nvidia.com/vgpu.present"
 _YOUNGEST: Timestamp = 253_402_300_799.0
 """The last second that RFC 3339 can write."""
 _NONE: Mapping[str, str] = {}
-_ROLLED_OUT: frozenset[Resource] = frozenset(
-    {DEPLOYMENTS, STATEFULSETS, LEADERWORKERSETS, ROLLOUTS}
-)
-"""Kinds with ``status.updatedReplicas``."""
-_COUNTED: frozenset[Resource] = SIZED | {NOTEBOOKS}
-"""Kinds with ``status.readyReplicas``."""
-_OBSERVING: frozenset[Resource] = frozenset({REPLICASETS, DEPLOYMENTS, STATEFULSETS, ROLLOUTS})
-"""Kinds with ``status.observedGeneration`` that their controller never leaves out."""
 
 
 def pod_record(pod: Pod) -> PodRecord | None:
@@ -96,8 +69,8 @@ def pod_record(pod: Pod) -> PodRecord | None:
         containers_started_at=_newest_start(status),
         terminating=meta.deletion_timestamp is not None,
         leads=leads,
-        labels=_ours(meta.labels),
-        annotations=_ours(meta.annotations),
+        labels=concerning_us(meta.labels),
+        annotations=concerning_us(meta.annotations),
     )
 
 
@@ -121,8 +94,8 @@ def unreadable_pod(meta: Meta) -> PodRecord:
         requests={UNREADABLE_RESOURCE: 1},
         owner=owner_ref(meta),
         terminating=meta.deletion_timestamp is not None,
-        labels=_ours(meta.labels),
-        annotations=_ours(meta.annotations),
+        labels=concerning_us(meta.labels),
+        annotations=concerning_us(meta.annotations),
     )
 
 
@@ -163,92 +136,10 @@ def namespace_record(namespace: Bare) -> NamespaceRecord:
     """Return a namespace."""
     meta = namespace.metadata
     return NamespaceRecord(
-        name=intern(meta.name), labels=_ours(meta.labels), annotations=_ours(meta.annotations)
+        name=intern(meta.name),
+        labels=concerning_us(meta.labels),
+        annotations=concerning_us(meta.annotations),
     )
-
-
-def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
-    """Return an object that can own pods.
-
-    ``spec.replicas`` is 1 where it is absent, and counts in a present ``status`` are 0 where they
-    are absent: both by the API's own definition. Without a ``status`` nothing was counted.
-    """
-    meta, spec, status = owner.metadata, owner.spec, owner.status
-    sized = resource in SIZED
-    return OwnerObject(
-        root=_root(meta, resource),
-        owner=owner_ref(meta),
-        resource_version=meta.resource_version,
-        generation=meta.generation or 0,
-        observed_generation=_observed_generation(status, resource),
-        desired=replicas(owner) if sized and spec is not None else None,
-        observed=(status.replicas or 0) if status and sized else None,
-        ready=(status.ready_replicas or 0) if status and resource in _COUNTED else None,
-        updated=(status.updated_replicas or 0) if status and resource in _ROLLED_OUT else None,
-        pods_per_replica=_pods_per_replica(spec, resource),
-        halted=is_halted(owner, resource),
-        sized_by=intern(halted_by(owner, resource)),
-        deletes_volumes=_deletes_volumes(spec),
-        unstoppable=not can_be_stopped(owner, resource),
-        labels=_ours(meta.labels),
-        annotations=_ours(meta.annotations),
-    )
-
-
-def leader(pod: PodRecord) -> OwnerObject:
-    """Return the leader of a LeaderWorkerSet's group as the owner of its workers."""
-    return OwnerObject(
-        root=RootRef(PODS.kind, pod.namespace, pod.name, PODS.group, pod.uid), owner=pod.owner
-    )
-
-
-def governor(owner: Owner, resource: Resource) -> GovernorRecord | None:
-    """Return what owns the size of another object; None where it governs none."""
-    meta, target = owner.metadata, governed(owner, resource)
-    if target is None:
-        return None
-    return GovernorRecord(
-        ref=_root(meta, resource),
-        target=target,
-        halted=is_halted(owner, resource),
-        switched_by=intern(halted_by(owner, resource)),
-        record=(meta.annotations or _NONE).get(PAUSED),
-    )
-
-
-def _pods_per_replica(spec: OwnerSpec | None, resource: Resource) -> int | None:
-    """Return how many pods one replica has; a LeaderWorkerSet's size is 1 where it is absent."""
-    if resource is not LEADERWORKERSETS:
-        return 1
-    groups = spec.leader_worker_template if spec else None
-    return None if groups is None else groups.size or 1
-
-
-def _deletes_volumes(spec: OwnerSpec | None) -> bool:
-    """Return whether scaling down would delete volume claims.
-
-    A LeaderWorkerSet's workers are StatefulSets of their own, which are deleted with their leader.
-    """
-    if spec is None:
-        return False
-    own = spec.persistent_volume_claim_retention_policy
-    groups = spec.leader_worker_template
-    group = groups.persistent_volume_claim_retention_policy if groups else None
-    scaled = (own and own.when_scaled) or (group and group.when_scaled)
-    return scaled == "Delete" or (group is not None and group.when_deleted == "Delete")
-
-
-def _observed_generation(status: OwnerStatus | None, resource: Resource) -> int | None:
-    """Return the generation that the kind's controller has seen; 0 where it has seen none.
-
-    Most custom kinds do not tell, so that nothing may be concluded from its absence there.
-    """
-    if resource not in _OBSERVING:
-        return None
-    seen = status.observed_generation if status else None
-    if isinstance(seen, str):
-        return int(seen) if seen.isdecimal() else 0
-    return seen or 0
 
 
 def owner_ref(meta: Meta) -> OwnerRef | None:
@@ -257,10 +148,6 @@ def owner_ref(meta: Meta) -> OwnerRef | None:
     if one is None:
         return None
     return OwnerRef(intern(group_of(one.api_version)), intern(one.kind), one.name, one.uid)
-
-
-def _root(meta: Meta, resource: Resource) -> RootRef:
-    return RootRef(resource.kind, intern(meta.namespace), meta.name, resource.group, meta.uid)
 
 
 def _phase(text: str | None) -> PodPhase:
@@ -308,7 +195,7 @@ def _moment(text: str | None) -> Timestamp | None:
         return None
 
 
-def _ours(words: Mapping[str, str] | None) -> Mapping[str, str]:
+def concerning_us(words: Mapping[str, str] | None) -> Mapping[str, str]:
     """Return the labels or annotations that concern us."""
     if not words:
         return _NONE

@@ -13,6 +13,7 @@ from gpu_pruner.model.annotations import EXEMPT, NOTEBOOK_LOCK, NOTEBOOK_STOPPED
 from gpu_pruner.model.units import rfc3339
 from gpu_pruner.model.workload import OwnerObject, OwnerRef, PodPhase
 from gpu_pruner.observe import cluster_records as records
+from gpu_pruner.observe import owner_records
 
 NOON = 1_769_860_800.0
 GPU = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
@@ -36,7 +37,7 @@ def pod(**parts: object) -> Pod:
 
 def owner(resource: Resource = DEPLOYMENTS, **parts: object) -> OwnerObject:
     body = {"metadata": meta(), **parts}
-    return records.owner_object(msgspec.json.decode(json.dumps(body), type=Owner), resource)
+    return owner_records.owner_object(msgspec.json.decode(json.dumps(body), type=Owner), resource)
 
 
 def test_a_running_pod() -> None:
@@ -270,8 +271,8 @@ COUNTED = '{"f:status":{"f:replicas":{},"f:readyReplicas":{}}}'
 def test_who_wrote_the_size_last_is_told(entries: list[dict[str, object]], manager: str) -> None:
     body = {"metadata": {"name": "d", "managedFields": entries}, "spec": {"replicas": 1}}
     owner = msgspec.json.decode(json.dumps(body), type=Owner)
-    assert records.owner_object(owner, DEPLOYMENTS).sized_by == manager
-    assert records.owner_object(owner, NOTEBOOKS).sized_by == ""
+    assert owner_records.owner_object(owner, DEPLOYMENTS).sized_by == manager
+    assert owner_records.owner_object(owner, NOTEBOOKS).sized_by == ""
 
 
 @pytest.mark.parametrize(

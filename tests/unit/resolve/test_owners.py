@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from support.story import told_rules
 from support.world import Told
 
@@ -96,4 +97,94 @@ def test_every_kind_that_can_be_paused_has_to_be_enabled() -> None:
 def test_a_deployment_of_another_group_has_no_lever() -> None:
     ref = RootRef("Deployment", "team-a", "serve", "example.org", "uid")
     root = Root(ref, owner=OwnerObject(root=ref))
+    assert obstacle_of(root, told_rules()) is Reason.NO_LEVER
+
+
+def climbed(*chain: tuple[str, str]) -> Root:
+    """Return the root of a pod below owners that are all there, from the pod upwards."""
+    pod, _ = told("StatefulSet")
+    refs = [
+        RootRef(kind, "team-a", f"o-{place}", group, f"uid-{place}")
+        for place, (group, kind) in enumerate(chain)
+    ]
+    above = [OwnerRef(one.group, one.kind, one.name, one.uid) for one in refs]
+    owners = {
+        one.uid: OwnerObject(root=one, owner=above[place + 1] if place + 1 < len(refs) else None)
+        for place, one in enumerate(refs)
+    }
+    return root_of(replace(pod, owner=above[0]), owners, missing_kinds=NOTHING)
+
+
+SET, LEADER = ("apps", "StatefulSet"), ("", "Pod")
+GROUPS = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
+REPLICAS, DEPLOYED = ("apps", "ReplicaSet"), ("apps", "Deployment")
+KNATIVE = [("serving.knative.dev", kind) for kind in ("Revision", "Configuration", "Service")]
+SERVICE = ("serving.kserve.io", "InferenceService")
+MODEL = ("serving.kserve.io", "LLMInferenceService")
+JOB, JOBS = ("batch", "Job"), ("jobset.x-k8s.io", "JobSet")
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [SET, GROUPS],
+        [SET, LEADER, SET, GROUPS],
+        [SET, LEADER, SET, GROUPS, MODEL],
+        [REPLICAS, DEPLOYED, MODEL],
+        [REPLICAS, DEPLOYED, SERVICE],
+        [REPLICAS, DEPLOYED, *KNATIVE, SERVICE],
+        [REPLICAS, ("argoproj.io", "Rollout")],
+        [SET, ("kubeflow.org", "Workspace")],
+        [JOB, JOBS, ("trainer.kubeflow.org", "TrainJob")],
+        [("kubeflow.org", "PyTorchJob")],
+        [("ray.io", "RayCluster")],
+    ],
+    ids=lambda chain: "/".join(kind for _, kind in chain),
+)
+def test_the_walk_reaches_the_root_of_every_kind(chain: list[tuple[str, str]]) -> None:
+    root = climbed(*chain)
+    assert (root.ref.group, root.ref.kind) == chain[-1]
+    assert root.obstacle is None
+    allowed = told_rules({"warn_only_kinds": set()})
+    assert obstacle_of(root, allowed) is None
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [REPLICAS, DEPLOYED, *KNATIVE],
+        [REPLICAS, DEPLOYED, KNATIVE[0]],
+    ],
+)
+def test_what_knative_makes_has_no_lever_of_its_own(chain: list[tuple[str, str]]) -> None:
+    assert obstacle_of(climbed(*chain), told_rules()) is Reason.NO_LEVER
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [SET, GROUPS, ("disaggregatedset.x-k8s.io", "DisaggregatedSet")],
+        [REPLICAS, DEPLOYED, ("nvidia.com", "DynamoGraphDeployment")],
+        [("ray.io", "RayCluster"), ("ray.io", "RayJob")],
+        [JOB, ("batch", "CronJob")],
+    ],
+)
+def test_a_composite_parent_is_not_paused_in_parts(chain: list[tuple[str, str]]) -> None:
+    root = climbed(*chain)
+    assert (root.ref.kind, root.obstacle) == (chain[-1][1], Reason.UNKNOWN_OWNER)
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "PyTorchJob", "RayCluster", "TrainJob"])
+def test_what_loses_its_progress_is_only_reported(kind: str) -> None:
+    groups = {"Job": "batch", "JobSet": "jobset.x-k8s.io", "PyTorchJob": "kubeflow.org"}
+    groups |= {"RayCluster": "ray.io", "TrainJob": "trainer.kubeflow.org"}
+    ref = RootRef(kind, "team-a", "train", groups[kind], "uid")
+    root = Root(ref, owner=OwnerObject(root=ref))
+    assert obstacle_of(root, told_rules()) is Reason.WARN_ONLY
+    assert obstacle_of(root, told_rules({"warn_only_kinds": set()})) is None
+
+
+def test_an_object_that_its_platform_does_not_stop_has_no_lever() -> None:
+    ref = RootRef("InferenceService", "team-a", "llm", "serving.kserve.io", "uid")
+    root = Root(ref, owner=OwnerObject(root=ref, unstoppable=True))
     assert obstacle_of(root, told_rules()) is Reason.NO_LEVER
