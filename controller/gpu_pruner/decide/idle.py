@@ -17,8 +17,6 @@ import msgspec
 
 from gpu_pruner.decide.device import (
     Yardstick,
-    contradicts_itself,
-    is_quiet_share,
     judge_device,
     needed_seconds,
 )
@@ -27,7 +25,7 @@ from gpu_pruner.model.book import Book
 from gpu_pruner.model.plan import DeviceFinding
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId
-from gpu_pruner.model.snapshot import Snapshot, Workload
+from gpu_pruner.model.snapshot import Workload
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import GpuPod, PodPhase, PodRecord
@@ -50,34 +48,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     window_seconds: Seconds = 0.0
     """How long it has to be quiet: the longest that a device of it needs."""
-
-
-def suspect_nodes(snapshot: Snapshot) -> frozenset[str]:
-    """Return the keys of nodes on which any device, held or not, contradicts itself."""
-    held = [
-        node_key(pod.record.node)
-        for workload in snapshot.workloads
-        for pod in workload.pods
-        for one in pod.devices
-        if contradicts_itself(one)
-    ]
-    loose = [node_key(one.node) for one in snapshot.loose if contradicts_itself(one)]
-    return frozenset((*held, *loose)) - {""}
-
-
-def restless_nodes(snapshot: Snapshot, yardstick: Yardstick) -> frozenset[str]:
-    """Return the keys of nodes with a shared device, held or not, that is not proven idle."""
-    shared = {
-        (node_key(pod.record.node), one.device): one
-        for workload in snapshot.workloads
-        for pod in workload.pods
-        for one in pod.devices
-        if one.shared
-    }
-    shared |= {(node_key(one.node), one.device): one for one in snapshot.loose if one.shared}
-    return frozenset(
-        node for (node, _), one in shared.items() if not is_quiet_share(one, yardstick)
-    )
 
 
 class _Look(msgspec.Struct, frozen=True, gc=False):

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from gpu_pruner.decide import clock, settling
 from gpu_pruner.decide.budget import Budget
 from gpu_pruner.decide.device import Yardstick
-from gpu_pruner.decide.idle import judge_workload, restless_nodes, suspect_nodes
+from gpu_pruner.decide.idle import judge_workload
+from gpu_pruner.decide.nodes import restless_nodes, suspect_nodes
 from gpu_pruner.decide.standing import Standing, Step, written
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Decision, Plan, Verification
