@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gpu_pruner.model.signals import DeviceId, Period, SeriesLabels, Signal
-from gpu_pruner.observe.labels import Identity
+from gpu_pruner.model.signals import DeviceId, Period, SeriesLabels, Signal, Subject
 from gpu_pruner.observe.profiles import BY_METRIC
 from gpu_pruner.observe.tracks import TrackTable
 
@@ -14,8 +13,8 @@ ENERGY = BY_METRIC["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"]
 ALL = Period(0, 100, 60.0)
 
 
-def identity(uuid: str = "GPU-a", instance: str = "") -> Identity:
-    return Identity(DeviceId(uuid, instance), SeriesLabels())
+def identity(uuid: str = "GPU-a", instance: str = "") -> Subject:
+    return Subject(DeviceId(uuid, instance), SeriesLabels())
 
 
 def test_the_highest_value_of_a_step_stays() -> None:
