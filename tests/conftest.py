@@ -1,13 +1,16 @@
-"""What holds for every test: Hypothesis profiles, and that nothing is skipped in CI."""
+"""What holds for every test: Hypothesis profiles, one lab, and that nothing is skipped in CI."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from support.lab import Lab
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -29,6 +32,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "properties" in item.path.parts:
             item.add_marker(pytest.mark.timeout(0))
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Start a real control plane: one for each test process, as its resets disturb all others."""
+    from support.lab import Lab, require_lab  # noqa: PLC0415 - most tests can do without
+
+    with Lab(tmp_path_factory.mktemp("lab"), require_lab()) as running:
+        yield running
 
 
 def _refuse_skip(report: Report) -> Report:

@@ -1,21 +1,23 @@
 """All Hypothesis strategies: devices, workloads, worlds and wishes, as `support.world` tells them.
 
-Most of what they draw is healthy and idle, so that plans do act; the rest is everything that should
-stop them.
+Most of what they tell is healthy and idle, so that plans do act; the rest is everything that should
+stop them. A world is one draw of bytes, read as a tape of choices: hundreds of draws would cost
+many times what the promise itself does. A zero is the plainest choice, so that failures shrink.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from gpu_pruner.model.annotations import ACK_UNTIL, EXEMPT, HOLD, PREFIX
 
+T = TypeVar("T")
 Spec = dict[str, Any]
 
 WINDOW_MINUTES = 35
-MINUTES_AGO = st.integers(min_value=0, max_value=80).map(lambda n: f"-{n}m")
 DUE = {"phase": "Warned", "warned_at": "-20m", "pause_at": "-1m", "warned_mode": "scale-down"}
 NOMINATED = {"phase": "Nominated", "confirmations": 1, "nominated_at": "-5m"}
 
@@ -28,106 +30,132 @@ HOSTILE_TEXT = st.text(max_size=60) | st.sampled_from(
 )  # fmt: skip
 
 
-@st.composite
-def stretches(draw: st.DrawFn) -> str:
-    """A stretch within the last 80 minutes, up to 20 minutes long."""
-    begin = draw(st.integers(min_value=1, max_value=80))
-    lasting = draw(st.integers(min_value=1, max_value=20))
-    return f"-{begin}m to -{max(0, begin - lasting)}m"
+class Tape:
+    """Choices, one byte each; at the end of the tape every choice is the plainest."""
+
+    def __init__(self, choices: bytes) -> None:
+        self._choices = iter(choices)
+
+    def number(self, least: int, most: int) -> int:
+        """Return a number from least to most; the least is the plainest."""
+        return least + next(self._choices, 0) % (most - least + 1)
+
+    def pick(self, options: Sequence[T]) -> T:
+        """Return one of the options; the first is the plainest."""
+        return options[self.number(0, len(options) - 1)]
+
+    def ago(self) -> str:
+        """Return a moment of the last 80 minutes."""
+        return f"-{self.number(0, 80)}m"
+
+    def stretch(self) -> str:
+        """Return a stretch within the last 80 minutes, up to 20 minutes long."""
+        begin, lasting = self.number(1, 80), self.number(1, 20)
+        return f"-{begin}m to -{max(0, begin - lasting)}m"
 
 
-def _values(quiet: float, loud: st.SearchStrategy[float]) -> st.SearchStrategy[object]:
-    return st.one_of(
-        st.just(quiet),
-        loud,
-        st.builds("{} at {}".format, loud, MINUTES_AGO),
-        st.builds("{} from {}".format, loud, stretches()),
-        st.builds("nan at {}".format, MINUTES_AGO),
-        st.just("absent"),
-    )
+def taped(tell: Callable[[Tape], T], length: int) -> st.SearchStrategy[T]:
+    """Return what is told from so many choices."""
+    return st.binary(min_size=length, max_size=length).map(lambda choices: tell(Tape(choices)))
 
 
-ODDITIES: dict[str, st.SearchStrategy[object]] = {
-    "engine": _values(0, st.sampled_from([0.0001, 0.0099, 0.01, 0.0101, 0.4, 1.0, 1.05, 90.0])),
-    "util": _values(0, st.sampled_from([0.5, 1, 4, 5, 99, 100, 218322032, -1])),
-    "encoder": _values(0, st.sampled_from([1, 60, 100])),
-    "energy": st.sampled_from(["frozen", "absent", "moving"]),
-    "temperature": st.sampled_from(["frozen", "moving"]),
-    "gap": stretches(),
-    "previous": st.builds("team-b/old until {}".format, MINUTES_AGO),
-    "unlabelled": stretches(),
-    "labels": st.sampled_from(["native", "none"]),
-    "replica": st.just("0"),
-    "node": st.sampled_from(["node-2", "node-1.example.org", "3f1c2d"]),
+LOUD: dict[str, tuple[float, ...]] = {
+    "engine": (0.0001, 0.0099, 0.01, 0.0101, 0.4, 1.0, 1.05, 90.0),
+    "util": (0.5, 1, 4, 5, 99, 100, 218322032, -1),
+    "encoder": (1, 60, 100),
 }
 
 
-@st.composite
-def devices(draw: st.DrawFn) -> Spec:
-    """A device: idle in most draws, with up to three oddities in the others."""
-    if draw(st.integers(min_value=0, max_value=3)):
-        return {}
-    names = draw(st.lists(st.sampled_from(sorted(ODDITIES)), min_size=1, max_size=3, unique=True))
-    return {name: draw(ODDITIES[name]) for name in names}
-
-
-@st.composite
-def pods(draw: st.DrawFn) -> Spec:
-    """A pod: long Ready in most draws."""
-    gpus = draw(st.lists(devices(), min_size=1, max_size=3))
-    spec: Spec = {"gpus": gpus, "node": draw(st.sampled_from(["node-1", "node-1", "node-2"]))}
-    match draw(st.integers(min_value=0, max_value=9)):
+def told_values(tape: Tape, name: str) -> object:
+    """Tell what a signal reads: nothing, or work or garbage now and then or all the time."""
+    loud = tape.pick(LOUD[name])
+    match tape.number(0, 5):
         case 0:
-            spec["ready"] = draw(MINUTES_AGO)
+            return 0
         case 1:
-            spec |= {"phase": "Pending", "created": draw(st.sampled_from(["-5m", "-3h"]))}
+            return loud
         case 2:
-            spec["terminating"] = True
+            return f"{loud} at {tape.ago()}"
         case 3:
-            most = draw(st.integers(min_value=len(gpus), max_value=4))
-            spec["requests"] = {"nvidia.com/gpu": most}
+            return f"{loud} from {tape.stretch()}"
+        case 4:
+            return f"nan at {tape.ago()}"
+        case _:
+            return "absent"
+
+
+ODDITIES: dict[str, Callable[[Tape], object]] = {
+    "engine": lambda tape: told_values(tape, "engine"),
+    "util": lambda tape: told_values(tape, "util"),
+    "encoder": lambda tape: told_values(tape, "encoder"),
+    "energy": lambda tape: tape.pick(["moving", "frozen", "absent"]),
+    "temperature": lambda tape: tape.pick(["moving", "frozen"]),
+    "gap": Tape.stretch,
+    "previous": lambda tape: f"team-b/old until {tape.ago()}",
+    "unlabelled": Tape.stretch,
+    "labels": lambda tape: tape.pick(["native", "none"]),
+    "replica": lambda _: "0",
+    "node": lambda tape: tape.pick(["node-2", "node-1.example.org", "3f1c2d"]),
+}
+
+
+def told_device(tape: Tape) -> Spec:
+    """Tell of a device: idle in three of four, with up to three oddities in the others."""
+    if tape.number(0, 3) < 3:
+        return {}
+    names = [tape.pick(tuple(ODDITIES)) for _ in range(tape.number(1, 3))]
+    return {name: ODDITIES[name](tape) for name in names}
+
+
+def told_pod(tape: Tape) -> Spec:
+    """Tell of a pod: long Ready in most."""
+    gpus = [told_device(tape) for _ in range(tape.number(1, 3))]
+    spec: Spec = {"gpus": gpus, "node": tape.pick(["node-1", "node-1", "node-2"])}
+    match tape.number(0, 9):
+        case 9:
+            spec["ready"] = tape.ago()
+        case 8:
+            spec |= {"phase": "Pending", "created": tape.pick(["-5m", "-3h"])}
+        case 7:
+            spec["terminating"] = True
+        case 6:
+            spec["requests"] = {"nvidia.com/gpu": tape.number(len(gpus), 4)}
         case _:
             pass
     return spec
 
 
-@st.composite
-def workloads(draw: st.DrawFn) -> Spec:
-    """A workload on the edge of a warning or a pause."""
+def told_workload(tape: Tape) -> Spec:
+    """Tell of a workload on the edge of a warning or a pause."""
     return {
-        "kind": draw(st.sampled_from(KINDS)),
-        "namespace": draw(st.sampled_from(NAMESPACES)),
-        "pods": draw(st.lists(pods(), min_size=1, max_size=3)),
-        "book": draw(st.sampled_from([DUE, DUE, NOMINATED])),
+        "kind": tape.pick(KINDS),
+        "namespace": tape.pick(NAMESPACES),
+        "book": tape.pick([DUE, DUE, NOMINATED]),
+        "pods": [told_pod(tape) for _ in range(tape.number(1, 3))],
     }
 
 
-def worlds(*, most: int = 4) -> st.SearchStrategy[dict[str, Spec]]:
-    """Several workloads by name."""
-    return st.lists(workloads(), min_size=1, max_size=most).map(
-        lambda found: {f"w-{number}": spec for number, spec in enumerate(found)}
-    )
+def told_world(tape: Tape) -> dict[str, Spec]:
+    """Tell of up to four workloads, by name."""
+    return {f"w-{number}": told_workload(tape) for number in range(tape.number(1, 4))}
 
 
-@st.composite
-def idle_workloads(draw: st.DrawFn) -> Spec:
-    """A workload about which there is no doubt: idle, on its way, or already paused."""
+def told_idle_workload(tape: Tape) -> Spec:
+    """Tell of a workload without doubt: idle, on its way, or already paused."""
     spec: Spec = {
-        "kind": draw(st.sampled_from(KINDS)),
-        "namespace": draw(st.sampled_from(NAMESPACES)),
-        "gpus": draw(st.sampled_from([1, 1, 1, 2, 4])),
+        "kind": tape.pick(KINDS),
+        "namespace": tape.pick(NAMESPACES),
+        "gpus": tape.pick([1, 1, 1, 2, 4]),
     }
-    match draw(st.sampled_from(["new", "nominated", "due", "due", "warned", "paused"])):
+    match tape.pick(["new", "nominated", "due", "due", "warned", "paused"]):
         case "nominated":
             spec["book"] = NOMINATED
         case "due":
-            ago = draw(st.integers(min_value=0, max_value=9))
-            spec["book"] = DUE | {"pause_at": f"-{ago}m"}
+            spec["book"] = DUE | {"pause_at": f"-{tape.number(0, 9)}m"}
         case "warned":
-            ahead = draw(st.integers(min_value=1, max_value=30))
-            spec["book"] = DUE | {"pause_at": f"{ahead}m"}
+            spec["book"] = DUE | {"pause_at": f"{tape.number(1, 30)}m"}
         case "paused":
-            ago = draw(st.integers(min_value=1, max_value=80))
+            ago = tape.number(1, 80)
             spec["book"] = {"phase": "Paused", "paused_at": f"-{ago}m", "gpus": spec["gpus"]}
             spec |= {"pods": [], "owner": {"halted": True}}
         case _:
@@ -135,26 +163,41 @@ def idle_workloads(draw: st.DrawFn) -> Spec:
     return spec
 
 
-def idle_worlds() -> st.SearchStrategy[dict[str, Spec]]:
-    """Up to twelve workloads that compete for the budget."""
-    return st.lists(idle_workloads(), min_size=1, max_size=12).map(
-        lambda found: {f"w-{number:02d}": spec for number, spec in enumerate(found)}
-    )
+def told_idle_world(tape: Tape, most: int = 12) -> dict[str, Spec]:
+    """Tell of workloads that compete for the budget, by name."""
+    return {f"w-{number:02d}": told_idle_workload(tape) for number in range(tape.number(1, most))}
 
 
-@st.composite
-def wishes(draw: st.DrawFn) -> Spec:
-    """A wish to be left alone: what to merge into a workload, and into its namespace."""
-    word = draw(st.sampled_from(["true", "True", " true ", "yes", "2026-06-01T00:00:00Z", "1h"]))
-    where = draw(st.sampled_from(["root", "root label", "pod", "namespace", "intent", "keep",
-                                  "ack", "hold", "held namespace", "protected"]))  # fmt: skip
+def devices() -> st.SearchStrategy[Spec]:
+    """Return one device, odd or not."""
+    return taped(told_device, 16)
+
+
+def worlds() -> st.SearchStrategy[dict[str, Spec]]:
+    """Return up to four workloads with up to nine devices each."""
+    return taped(told_world, 192)
+
+
+def idle_worlds(*, most: int = 12) -> st.SearchStrategy[dict[str, Spec]]:
+    """Return so many workloads that compete for the budget."""
+    return taped(lambda tape: told_idle_world(tape, most), 1 + 5 * most)
+
+
+WORDS = ("true", "True", " true ", "yes", "2026-06-01T00:00:00Z", "1h")
+
+
+def told_wish(tape: Tape) -> Spec:
+    """Tell of a wish to be left alone: what to merge into a workload, and into its namespace."""
+    word = tape.pick(WORDS)
+    where = tape.pick(["root", "root label", "pod", "namespace", "intent", "keep",
+                       "ack", "hold", "held namespace", "protected"])  # fmt: skip
     told: dict[str, tuple[Spec, Spec]] = {
         "root": ({"owner": {"annotations": {EXEMPT: word}}}, {}),
         "root label": ({"owner": {"labels": {EXEMPT: word}}}, {}),
         "pod": ({"pods": [{"annotations": {EXEMPT: word}}]}, {}),
         "namespace": ({}, {"annotations": {EXEMPT: word}}),
         "intent": ({"intent": {"exempt": True}}, {}),
-        "keep": ({"intent": {"keep_until": draw(st.sampled_from(["20m", "23h", "900d"]))}}, {}),
+        "keep": ({"intent": {"keep_until": tape.pick(["20m", "23h", "900d"])}}, {}),
         "ack": ({"owner": {"annotations": {ACK_UNTIL: "2026-01-01T14:00:00+01:00"}}}, {}),
         "hold": ({"owner": {"annotations": {HOLD: word}}}, {}),
         "held namespace": ({}, {"labels": {HOLD: word}}),
@@ -162,6 +205,11 @@ def wishes(draw: st.DrawFn) -> Spec:
     }
     workload, namespace = told[where]
     return {"workload": workload, "namespace": namespace}
+
+
+def wishes() -> st.SearchStrategy[Spec]:
+    """Return a wish, in one of the words and places that there are."""
+    return taped(told_wish, 3)
 
 
 BOOKS = st.sampled_from(
@@ -175,7 +223,22 @@ BOOKS = st.sampled_from(
 )
 
 
-def hostile_annotations() -> st.SearchStrategy[dict[str, str]]:
-    """Any text under the keys that we read, and under some that we do not."""
-    keys = st.sampled_from([EXEMPT, HOLD, ACK_UNTIL, f"{PREFIX}window", f"{PREFIX}paused"])
-    return st.dictionaries(keys | HOSTILE_TEXT, HOSTILE_TEXT, max_size=6)
+KEYS = (EXEMPT, HOLD, ACK_UNTIL, f"{PREFIX}window", f"{PREFIX}paused")
+
+
+def told_annotations(tape: Tape, texts: Sequence[str]) -> dict[str, str]:
+    """Tell what is written on one object: texts under keys that we read, and under some others."""
+    keys = (*KEYS, *KEYS, *texts)
+    return {tape.pick(keys): tape.pick(texts) for _ in range(tape.number(0, 6))}
+
+
+def hostile_annotations(objects: int) -> st.SearchStrategy[list[dict[str, str]]]:
+    """Return what is written on so many objects, any text at all."""
+
+    def told(texts: list[str], choices: bytes) -> list[dict[str, str]]:
+        tape = Tape(choices)
+        return [told_annotations(tape, texts) for _ in range(objects)]
+
+    length = 13 * objects
+    texts = st.lists(HOSTILE_TEXT, min_size=1, max_size=4)
+    return st.builds(told, texts, st.binary(min_size=length, max_size=length))

@@ -10,7 +10,8 @@
     │   ├── Conflict                  the object changed since it was read
     │   ├── Forbidden                 our ServiceAccount may not do this
     │   ├── Gone                      the resource version is too old; list again
-    │   └── Throttled                 asked to slow down
+    │   ├── Throttled                 asked to slow down
+    │   └── NotLeading                another replica leads: nothing was sent
     ├── NotificationError             a message was not delivered
     ├── ActionRefused(reason)         a last check before an act said no
     └── LedgerError                   history could not be written
@@ -77,6 +78,10 @@ class Throttled(ClusterError):
     def __init__(self, message: str, *, retry_after_seconds: float) -> None:
         super().__init__(message, status=429)
         self.retry_after_seconds = retry_after_seconds
+
+
+class NotLeading(ClusterError):
+    """This replica does not hold the Lease, or not for long enough: the write was not sent."""
 
 
 class NotificationError(PrunerError):

@@ -40,6 +40,11 @@ CRDS = Resource(
     kind="CustomResourceDefinition",
     namespaced=False,
 )
+SIMULATED = {
+    *("Pod", "Node", "Namespace", "ReplicaSet", "Deployment", "StatefulSet", "Notebook"),
+    GPUWORKLOADS.kind,
+}
+"""What every simulated cluster has; other kinds of owners may be missing there."""
 ANY_WATCHED = r"/(pods|deployments|statefulsets|notebooks)$"
 
 
@@ -99,7 +104,7 @@ async def test_sees_pods_with_their_owners_up_to_the_root(tmp_path: Path) -> Non
         assert roots == {"deployment/team-a/train", "notebook/team-b/notebook-1"}
         assert {pod.gpus for pod in view.pods} == {1}
         assert all(view.nodes[pod.node].ready for pod in view.pods)
-        assert view.missing_kinds == frozenset()
+        assert not SIMULATED & view.missing_kinds
 
 
 async def test_follows_a_scale_down_to_its_end(tmp_path: Path) -> None:
@@ -160,10 +165,10 @@ async def test_comes_through_trouble_with_the_truth(tmp_path: Path, fault: Fault
 async def test_a_kind_installed_later_is_picked_up(tmp_path: Path) -> None:
     async with scene(tmp_path, crd=False) as it:
         assert not it.watch.view().books_available
-        assert it.watch.view().missing_kinds == {GPUWORKLOADS.kind}
+        assert SIMULATED & it.watch.view().missing_kinds == {GPUWORKLOADS.kind}
         await it.client.create(CRDS, yaml.safe_load(CRD.read_text("utf-8")))
         await eventually(lambda: it.watch.view().books_available)
-        assert it.watch.view().missing_kinds == frozenset()
+        assert not SIMULATED & it.watch.view().missing_kinds
 
 
 async def test_watching_writes_nothing(tmp_path: Path) -> None:

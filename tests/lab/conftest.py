@@ -1,12 +1,11 @@
-"""One control plane for all tests of a run, and only where somebody asks for it."""
+"""The lab, only where somebody asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.lab import Lab, require_lab
+from support.lab import Lab
 
 HERE = Path(__file__).parent
 
@@ -21,12 +20,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def _named(config: pytest.Config) -> list[Path]:
     return [(config.invocation_params.dir / one.split("::")[0]).resolve() for one in config.args]
-
-
-@pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab(tmp_path_factory.mktemp("lab"), require_lab()) as running:
-        yield running
 
 
 @pytest.fixture

@@ -19,15 +19,11 @@ def decided(workloads: dict[str, Any], namespaces: dict[str, Any]) -> list[Decis
     return list(story.cycle(START).decisions)
 
 
-@given(
-    hostile_annotations(), hostile_annotations(), hostile_annotations(), st.sampled_from([{}, DUE])
-)
+@given(hostile_annotations(3), st.sampled_from([{}, DUE]))
 def test_a_hostile_neighbour_changes_nothing(
-    on_root: dict[str, str],
-    on_pod: dict[str, str],
-    on_namespace: dict[str, str],
-    book: dict[str, Any],
+    written: list[dict[str, str]], book: dict[str, Any]
 ) -> None:
+    on_root, on_pod, on_namespace = written
     quiet = {"namespace": "team-b", "gpus": 2, "book": DUE}
     broken: dict[str, Any] = {
         "pods": [{"gpus": ["busy"], "annotations": on_pod, "labels": on_root}],

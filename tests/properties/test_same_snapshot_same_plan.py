@@ -22,6 +22,8 @@ from gpu_pruner.resolve.assemble import Reading, assemble
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
+"""Of a shuffle: drawing every swap would cost more than both plans."""
 
 
 def shuffled(given_map: Mapping[Key, Value], order: Random) -> dict[Key, Value]:
@@ -65,15 +67,15 @@ def planned(story: Story, order: Random | None, *, breakers: tuple[str, ...]) ->
 
 @given(
     worlds() | idle_worlds(),
-    st.randoms(use_true_random=False),
+    SEEDS,
     st.sampled_from([(), (), ("ClockSkew", "ApiStale")]),
 )
 def test_the_order_of_the_input_changes_nothing(
-    workloads: dict[str, Any], order: Random, breakers: tuple[str, ...]
+    workloads: dict[str, Any], seed: int, breakers: tuple[str, ...]
 ) -> None:
     story = Story(World(workloads))
     story.absorb(Period.ending(START, length=4500, step_seconds=60))
     once = planned(story, None, breakers=breakers)
-    again = planned(story, order, breakers=breakers)
+    again = planned(story, Random(seed), breakers=breakers)  # noqa: S311 - a shuffle, no secret
     assert repr(again).encode() == repr(once).encode()
     assert again == once

@@ -14,6 +14,7 @@ from gpu_pruner.kube.gpuworkloads import GPUWorkload, manifest_for, name_for, st
 from gpu_pruner.kube.resources import (
     DEPLOYMENTS,
     GPUWORKLOADS,
+    JOBS,
     NAMESPACES,
     NOTEBOOKS,
     STATEFULSETS,
@@ -30,7 +31,12 @@ SPACE = "team-a"
 DEPLOYMENT = RootRef("Deployment", SPACE, "server", "apps", "uid-d")
 STATEFUL_SET = RootRef("StatefulSet", SPACE, "store", "apps", "uid-s")
 NOTEBOOK = RootRef("Notebook", SPACE, "notebook-1", "kubeflow.org", "uid-n")
-RESOURCES = {"Deployment": DEPLOYMENTS, "StatefulSet": STATEFULSETS, "Notebook": NOTEBOOKS}
+RESOURCES = {
+    "Deployment": DEPLOYMENTS,
+    "StatefulSet": STATEFULSETS,
+    "Notebook": NOTEBOOKS,
+    "Job": JOBS,
+}
 BOOK = Book(
     phase=Phase.WARNED,
     warned_at=NOON - 900,

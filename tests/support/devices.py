@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from support.telling_time import stretch
 
@@ -40,12 +41,16 @@ BUSY = {"engine": 0.9, "util": 95}
 
 Spec = Mapping[str, object]
 Reading = Callable[[float], float | None]
+Steps = tuple[tuple[int, float], ...]
 
 _METRICS = {
     Signal.ENGINE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
     Signal.UTIL: "DCGM_FI_DEV_GPU_UTIL",
     Signal.ENERGY: "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
 }
+_SIGNALS = {str(one): one for one in Signal}
+_SLICE_READS = {Signal.ENGINE: "0", Signal.ENERGY: "moving"}
+_GPU_READS = _SLICE_READS | {Signal.UTIL: "0"}
 _MOVING = {Signal.ENERGY, Signal.POWER, Signal.TEMPERATURE}
 
 
@@ -56,18 +61,19 @@ def device_spec(text: object) -> dict[str, object]:
     return {"idle": {}, "busy": dict(BUSY)}[str(text)]
 
 
-def reading(text: object, signal: Signal) -> Reading | None:
+@lru_cache(maxsize=4096)
+def reading(text: str, signal: Signal) -> Reading | None:
     """Return what a signal reads at the end of a step; None where it is never exported."""
     if text == "absent":
         return None
-    if str(text).startswith("moving"):
-        _, last = stretch(str(text).partition(" ")[2] or "from 0")
+    if text.startswith("moving"):
+        _, last = stretch(text.partition(" ")[2] or "from 0")
         if signal is Signal.ENERGY:
             return lambda at: min(at, last) / 10
         return lambda at: 40 + at / STEP_SECONDS % 30  # watts and degrees come and go
     if text == "frozen":
         return lambda _: 34.0
-    return _told(str(text))
+    return _told(text)
 
 
 def _told(text: str) -> Reading:
@@ -83,6 +89,22 @@ def _told(text: str) -> Reading:
     return lambda at: loud if begin < at and at - STEP_SECONDS < end <= math.inf else quiet
 
 
+@lru_cache(maxsize=1 << 14)
+def steps_of(text: str, signal: Signal, ends: tuple[tuple[int, float], ...]) -> Steps:
+    """Return the samples of a signal; those of devices that are told alike are one value."""
+    read = reading(text, signal)
+    if read is None:
+        return ()
+    return tuple((step, value) for step, end in ends if (value := read(end)) is not None)
+
+
+@lru_cache(maxsize=1 << 10)
+def ends_of(first: int, last: int, width: float, gap: str) -> tuple[tuple[int, float], ...]:
+    """Return the steps with their ends, but for those in a gap."""
+    ends = [(step, (step + 1) * width) for step in range(first, last + 1)]
+    return tuple((step, end) for step, end in ends if not gap or not _within(end, gap))
+
+
 @dataclass
 class Device:
     """One device of a story."""
@@ -92,58 +114,45 @@ class Device:
     pod: PodName | None = None
     node: str = "node-1"
     step_seconds: float = STEP_SECONDS
-    readings: dict[Signal, Reading] = field(default_factory=dict)
+    readings: dict[Signal, str] = field(default_factory=dict)
+    """What is told of each signal that it exports."""
 
     def __post_init__(self) -> None:
-        sliced = bool(self.id.mig_instance)
-        usual = {"engine": 0, "energy": "moving"} | ({} if sliced else {"util": 0})
-        told = usual | {key: value for key, value in self.spec.items() if key in set(Signal)}
-        for name, text in told.items():
-            found = reading(text, Signal(name))
-            if found is not None:
-                self.readings[Signal(name)] = found
+        told = dict(_SLICE_READS if self.id.mig_instance else _GPU_READS)
+        told |= {_SIGNALS[key]: str(self.spec[key]) for key in self.spec if key in _SIGNALS}
+        self.readings = {signal: text for signal, text in told.items() if text != "absent"}
 
     def tracks(self, first: int, last: int) -> list[Track]:
         """Return the device's tracks over the steps first <= n <= last."""
-        width = self.step_seconds
-        ends = [(step, (step + 1) * width) for step in range(first, last + 1)]
-        ends = [(step, end) for step, end in ends if not self._is_silent(end)]
-        groups: dict[tuple[SeriesLabels, ...], list[tuple[int, float]]] = {}
+        ends = ends_of(first, last, self.step_seconds, str(self.spec.get("gap", "")))
+        groups: dict[tuple[SeriesLabels, ...], tuple[tuple[int, float], ...]] = {}
         if not TIMED & self.spec.keys():
             groups[self._labels(0.0)] = ends
         else:
-            for step, end in ends:
-                groups.setdefault(self._labels(end), []).append((step, end))
+            for one in ends:
+                labels = self._labels(one[1])
+                groups[labels] = (*groups.get(labels, ()), one)
         found: list[Track] = []
         for labels, inside in groups.items():
-            for signal, read in self.readings.items():
-                steps = tuple(
-                    (step, value) for step, end in inside if (value := read(end)) is not None
-                )
-                name = _METRICS.get(signal, signal.name)
+            for signal, text in self.readings.items():
+                steps, name = steps_of(text, signal, inside), _METRICS.get(signal, signal.name)
                 found += [Track(self._of(signal), signal, name, one, steps) for one in labels]
         found += self._twins(ends)
         return [track for track in found if track.steps]
 
-    def _twins(self, ends: list[tuple[int, float]]) -> list[Track]:
+    def _twins(self, ends: tuple[tuple[int, float], ...]) -> list[Track]:
         """Return what a second job says about the device."""
         told = self.spec.get("twin", {})
         found: list[Track] = []
         for name, text in (told if isinstance(told, Mapping) else {}).items():
-            signal, read = Signal(name), reading(text, Signal(name))
-            if read is not None:
-                steps = tuple(
-                    (step, value) for step, end in ends if (value := read(end)) is not None
-                )
-                labels = replace(self._labels(0.0)[0], job="second")
-                found.append(Track(self._of(signal), signal, _METRICS[signal], labels, steps))
+            signal = Signal(name)
+            steps = steps_of(str(text), signal, ends)
+            labels = replace(self._labels(0.0)[0], job="second")
+            found.append(Track(self._of(signal), signal, _METRICS[signal], labels, steps))
         return found
 
     def _of(self, signal: Signal) -> DeviceId:
         return self.id.board if signal in _MOVING else self.id
-
-    def _is_silent(self, end: float) -> bool:
-        return "gap" in self.spec and _within(end, str(self.spec["gap"]))
 
     def _labels(self, end: float) -> tuple[SeriesLabels, ...]:
         owner = self.pod
@@ -163,16 +172,38 @@ class Device:
         return own, self._signed(pod_name(str(self.spec["also"])), str(scheme))
 
     def _signed(self, owner: PodName | None, scheme: str) -> SeriesLabels:
-        exported = owner if scheme == "exported" else None
-        return SeriesLabels(
-            exported=exported,
-            native=owner if owner is not None and scheme == "native" else EXPORTER,
-            pod_uid=str(self.spec.get("uid", "")) if owner is not None else "",
+        return signed(
+            owner,
+            scheme,
+            uid=str(self.spec.get("uid", "")) if owner is not None else "",
             node=str(self.spec.get("node", self.node)),
             model=str(self.spec.get("model", MODEL)),
             replica=str(self.spec.get("replica", "")),
             mig_profile="1g.10gb" if self.id.mig_instance else "",
         )
+
+
+@lru_cache(maxsize=1 << 14)
+def signed(  # one object for the labels of all series of a device, as a source makes them
+    owner: PodName | None,
+    scheme: str,
+    *,
+    uid: str,
+    node: str,
+    model: str,
+    replica: str,
+    mig_profile: str,
+) -> SeriesLabels:
+    """Return the labels under which a device's samples are stored."""
+    return SeriesLabels(
+        exported=owner if scheme == "exported" else None,
+        native=owner if owner is not None and scheme == "native" else EXPORTER,
+        pod_uid=uid,
+        node=node,
+        model=model,
+        replica=replica,
+        mig_profile=mig_profile,
+    )
 
 
 def pod_name(text: str) -> PodName:

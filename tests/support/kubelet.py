@@ -25,6 +25,7 @@ from support.kubelet_reports import node_manifest, node_ready, running
 
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.sim.exporter import Exporter
+from gpu_pruner.sim.history import Scraping, openmetrics_history
 from gpu_pruner.sim.kubelet import gpu_requests
 from gpu_pruner.sim.meter import Meter
 from gpu_pruner.sim.occupancy import Device, Holding, Occupancy
@@ -52,6 +53,8 @@ class Pace:
     """From Running to Ready."""
     stop_seconds: Seconds = 0.0
     """From deleted to gone."""
+    age_seconds: Seconds = 0.0
+    """How long ago pods that start now are said to have started, and to have become Ready."""
 
 
 @dataclass
@@ -103,6 +106,14 @@ class FakeKubelet:
             return self._exporter.exposition(node, time.time())
 
         return self._call(scrape())
+
+    def history(self, scraping: Scraping) -> str:
+        """Return what a Prometheus would have stored, as OpenMetrics text for promtool."""
+
+        async def told() -> str:
+            return "".join(openmetrics_history(self.world, self._exporter, scraping=scraping))
+
+        return self._call(told())
 
     def freeze(self, *nodes: str) -> None:
         """Let nodes neither start nor end pods, until `thaw`."""
@@ -226,11 +237,12 @@ class FakeKubelet:
             failed: JsonObject = {"phase": "Failed", "reason": f"OutOf{missing}"}
             await self._report(pod, failed)
             return
-        started = time.time()
-        await self._report(pod, running(pod, started, ready=False))
+        started = time.time() - self.pace.age_seconds
+        await self._report(pod, running(pod, started))
         await asyncio.sleep(self.pace.ready_seconds)
         if not self._is_ending(pod):
-            await self._report(pod, running(pod, started, ready=True))
+            since = started + self.pace.ready_seconds
+            await self._report(pod, running(pod, started, ready_since=since))
 
     async def _end(self, pod: JsonObject) -> None:
         await asyncio.sleep(self.pace.stop_seconds)
@@ -294,7 +306,7 @@ class FakeKubelet:
                 uid=text(pod, "metadata", "uid"),
                 container=container,
                 behaviour=described.behaviour_of(int(ordinal), index) if described else Behaviour(),
-                since=time.time(),
+                since=time.time() - self.pace.age_seconds,
             )
 
     async def _root_of(self, pod: JsonObject) -> tuple[str, str]:

@@ -44,16 +44,19 @@ def node_ready(*, ready: bool) -> JsonObject:
     }
 
 
-def running(pod: JsonObject, started: Timestamp, *, ready: bool) -> JsonObject:
+def running(
+    pod: JsonObject, started: Timestamp, *, ready_since: Timestamp | None = None
+) -> JsonObject:
     uid, moment = text(pod, "metadata", "uid"), rfc3339(started)
-    byte = int(uid[:2], 16)
+    byte, ready = int(uid[:2], 16), ready_since is not None
+    changed = rfc3339(started if ready_since is None else ready_since)
     holds = {"PodScheduled": True, "Initialized": True, "ContainersReady": ready, "Ready": ready}
     return {
         "phase": "Running",
         "startTime": moment,
         "podIP": f"10.1.{byte}.{int(uid[2:4], 16)}",
         "conditions": [
-            {"type": name, "status": str(value), "lastTransitionTime": rfc3339(time.time())}
+            {"type": name, "status": str(value), "lastTransitionTime": changed}
             for name, value in holds.items()
         ],
         "containerStatuses": [

@@ -8,6 +8,7 @@ components end by themselves when the tests are killed.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from uuid import uuid4
 
 import psutil
 import pytest
+import requests
 from support import lab_flags
 from support.api_server import Api
 from support.audit import POLICY, AuditLog, Entry
@@ -66,6 +68,7 @@ class Lab:
     binary: Path
     url: str = field(init=False, default="")
     audit: AuditLog = field(init=False)
+    _etcd_port: int = field(init=False, default=0)
     _flags: dict[str, Sequence[str]] = field(init=False, default_factory=dict)
     _processes: dict[str, subprocess.Popen[bytes]] = field(init=False, default_factory=dict)
 
@@ -75,6 +78,7 @@ class Lab:
         (self.directory / "audit-policy.yaml").write_text(POLICY)
         subprocess.run([self.binary, "certs", self.directory], check=True, timeout=60)
         etcd, peer, port = self._ports(3)
+        self._etcd_port = etcd
         self.url = f"https://127.0.0.1:{port}"
         self._flags = {
             "etcd": lab_flags.etcd(self.directory, port=etcd, peer=peer),
@@ -156,15 +160,31 @@ class Lab:
 
     def api(self, user: str = "admin") -> Api:
         """Return a session for a certificate's holder: admin, kubelet, controllers, scheduler."""
-        tls = ssl.create_default_context(cafile=self.directory / "ca.crt")
-        tls.load_cert_chain(self.directory / f"{user}.crt", self.directory / f"{user}.key")
-        return Api(self.url, tls)
+        return Api(self.url, self.tls(user))
+
+    def tls(self, user: str = "admin") -> ssl.SSLContext:
+        """Return what a certificate's holder needs to speak to the API server."""
+        context = ssl.create_default_context(cafile=self.directory / "ca.crt")
+        context.load_cert_chain(self.directory / f"{user}.crt", self.directory / f"{user}.key")
+        return context
 
     def kubeconfig(self, user: str = "admin") -> Path:
         """Return a kubeconfig for a certificate's holder."""
         names = {"client-certificate": f"{user}.crt", "client-key": f"{user}.key"}
         credentials = {key: str(self.directory / name) for key, name in names.items()}
         return self._write_kubeconfig(user, dict(credentials))
+
+    def compact(self) -> None:
+        """Make etcd forget all history, as the API server orders every few minutes by itself.
+
+        Within 15 seconds the API server forgets the unfinished lists that it remembers, too.
+        """
+        key = base64.b64encode(b"compact_rev_key").decode()  # where API servers tell each other
+        made = base64.b64encode(b"lab").decode()  # a newer revision than any that was given out
+        revision = self._etcd("put", {"key": made, "value": made})["header"]["revision"]
+        self._etcd("compaction", {"revision": revision})
+        value = base64.b64encode(str(revision).encode()).decode()
+        self._etcd("put", {"key": key, "value": value})
 
     def service_account(self, namespace: str, name: str, *, seconds: int = 3600) -> Path:
         """Return a kubeconfig with a new token of a ServiceAccount (TokenRequest API)."""
@@ -240,6 +260,13 @@ class Lab:
         return path
 
     # Starting and ending.
+
+    def _etcd(self, call: str, body: JsonObject) -> dict[str, dict[str, str]]:
+        url = f"http://127.0.0.1:{self._etcd_port}/v3/kv/{call}"
+        answer = requests.post(url, json=body, timeout=30)
+        answer.raise_for_status()
+        found: dict[str, dict[str, str]] = answer.json()
+        return found
 
     def _ports(self, count: int) -> list[int]:
         found: set[int] = set()

@@ -75,13 +75,15 @@ def _moves(tracks: Iterable[Track], period: Period) -> list[tuple[Subject, Steps
 def moves_of(values: Mapping[int, float], period: Period) -> Steps:
     """Return in which steps of a period a value differs from that of the step before."""
     back = int(LOOKBACK // period.step_seconds)
-
-    def newest(step: int) -> float | None:
-        found = [n for n in range(step - back + 1, step + 1) if n in values]
-        return values[found[-1]] if found else None
-
-    return tuple(
-        (n, float(now != before))
-        for n in range(period.first, period.last + 1)
-        if (now := newest(n)) is not None and (before := newest(n - 1)) is not None
-    )
+    moved: list[tuple[int, float]] = []
+    seen_at, newest, before = 0, None, None
+    for step in range(period.first - back, period.last + 1):
+        value = values.get(step)
+        if value is not None:
+            seen_at, newest = step, value
+        elif newest is not None and step - seen_at >= back:
+            newest = None
+        if step >= period.first and newest is not None and before is not None:
+            moved.append((step, float(newest != before)))
+        before = newest
+    return tuple(moved)

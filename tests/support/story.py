@@ -10,6 +10,7 @@ import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from support.screens import screen_of
@@ -48,7 +49,12 @@ def told_rules(told: Mapping[str, Any] | None = None) -> Rules:
             changes[key] = frozenset(changes[key])
     if "mode" in changes:
         changes["mode"] = Mode(changes["mode"])
-    return replace(Settings(mode=Mode.SCALE_DOWN).rules(), **changes)
+    return replace(_default_rules(), **changes)
+
+
+@cache
+def _default_rules() -> Rules:
+    return Settings(mode=Mode.SCALE_DOWN).rules()
 
 
 @dataclass

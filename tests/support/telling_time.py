@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 START = 1_767_268_800.0
 """2026-01-01 12:00:00 UTC, the moment that a story calls 0."""
@@ -11,6 +12,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _WORD = re.compile(r"([-+]?)(\d+(?:\.\d+)?)([smhd]?)")
 
 
+@lru_cache(maxsize=4096)
 def length(text: str | float) -> float:
     """Read ``-25m``, ``2h``, ``90s`` or ``0`` as signed seconds."""
     found = _WORD.fullmatch(str(text).strip())
@@ -26,6 +28,7 @@ def moment(text: str | float) -> float:
     return START + length(text)
 
 
+@lru_cache(maxsize=4096)
 def stretch(text: str) -> tuple[float, float]:
     """Read ``-25m to -15m``, ``from 5m``, ``until -8m`` or ``at -20m`` as begin and end."""
     words = text.split()

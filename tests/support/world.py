@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 from support.devices import STEP_SECONDS, Device, device_spec
@@ -49,15 +50,24 @@ CHAINS: dict[str, list[tuple[str, str]]] = {
     "DaemonSet": [("apps", "DaemonSet")],
     "Job": [("batch", "Job")],
     "Rollout": [("apps", "ReplicaSet"), ("argoproj.io", "Rollout")],
-    "LeaderWorkerSet": [("apps", "StatefulSet"), ("", "Pod")],
+    "CronJob": [("batch", "Job"), ("batch", "CronJob")],
+    "LeaderWorkerSet": [
+        ("apps", "StatefulSet"),
+        ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),
+    ],
     "InferenceService": [
         ("apps", "ReplicaSet"),
         ("apps", "Deployment"),
         ("serving.kserve.io", "InferenceService"),
     ],
+    "NIMService": [
+        ("apps", "ReplicaSet"),
+        ("apps", "Deployment"),
+        ("apps.nvidia.com", "NIMService"),
+    ],
 }
-READABLE = {"ReplicaSet", "Deployment", "StatefulSet", "Notebook"}
-SIZED = {"ReplicaSet", "Deployment", "StatefulSet"}
+UNREADABLE = {"DaemonSet", "CronJob", "NIMService"}
+SIZED = {"ReplicaSet", "Deployment", "StatefulSet", "Rollout", "LeaderWorkerSet"}
 LONG_AGO = "-7d"
 
 Spec = dict[str, Any]
@@ -80,7 +90,7 @@ class World:
     def view(self) -> ClusterView:
         """Return what the API server would say now."""
         told = [Told(name, spec) for name, spec in self.workloads.items()]
-        pods = tuple(pod for one in told for pod in one.pods())
+        pods = tuple(pod for one in told for pod in one.pods)
         owners = {owner.root.uid: owner for one in told for owner in one.owners()}
         nodes = {pod.node for pod in pods if pod.node} | set(self.nodes)
         return ClusterView(
@@ -118,9 +128,25 @@ class World:
         return Told(name, self.workloads[name]).root
 
 
+@lru_cache(maxsize=1 << 12)
+def chain_of(kind: str, namespace: str, name: str) -> tuple[RootRef, ...]:
+    """Return the owners of a workload's pods, from the pod upwards."""
+    kinds = CHAINS[kind]
+    return tuple(
+        RootRef(
+            kind=one,
+            namespace=namespace,
+            name=name if place == len(kinds) - 1 else f"{name}-part",
+            group=group,
+            uid=f"uid-{name}-{one.lower()}",
+        )
+        for place, (group, one) in enumerate(kinds)
+    )
+
+
 @dataclass
 class Told:
-    """One workload of a world."""
+    """One workload of a world, as it is told now."""
 
     name: str
     spec: Spec
@@ -134,24 +160,15 @@ class Told:
         return str(self.spec.get("namespace", "team-a"))
 
     @property
-    def chain(self) -> list[RootRef]:
+    def chain(self) -> tuple[RootRef, ...]:
         """Owners from the pod upwards."""
-        return [
-            RootRef(
-                kind=kind,
-                namespace=self.namespace,
-                name=self.name if place == len(CHAINS[self.kind]) - 1 else f"{self.name}-part",
-                group=group,
-                uid=f"uid-{self.name}-{kind.lower()}",
-            )
-            for place, (group, kind) in enumerate(CHAINS[self.kind])
-        ]
+        return chain_of(self.kind, self.namespace, self.name)
 
     @property
     def root(self) -> RootRef:
         if self.chain:
             return self.chain[-1]
-        pod = next(iter(self.pods()))
+        pod = self.pods[0]
         return RootRef("Pod", self.namespace, pod.name, "", pod.uid)
 
     def pod_specs(self) -> list[Spec]:
@@ -167,7 +184,11 @@ class Told:
         given = told if isinstance(told, list) else ["idle"] * int(told)
         return [device_spec(one) for one in given]
 
-    def pods(self) -> Iterator[PodRecord]:
+    @cached_property
+    def pods(self) -> tuple[PodRecord, ...]:
+        return tuple(self._pods())
+
+    def _pods(self) -> Iterator[PodRecord]:
         for number, spec in enumerate(self.pod_specs()):
             ready = spec.get("ready", LONG_AGO)
             phase = PodPhase(spec.get("phase", "Running"))
@@ -202,10 +223,10 @@ class Told:
     def owners(self) -> Iterator[OwnerObject]:
         for place, ref in enumerate(self.chain):
             told = self.spec.get("owner", {}) if ref == self.chain[-1] else {}
-            if ref.kind not in READABLE or told.get("hidden"):
+            if ref.kind in UNREADABLE or told.get("hidden"):
                 continue
             size = told.get("desired", len(self.pod_specs()))
-            ready = sum(one.ready_since is not None for one in self.pods())
+            ready = sum(one.ready_since is not None for one in self.pods)
             has_size = ref.kind in SIZED
             generation = int(told.get("generation", 1))
             yield OwnerObject(
@@ -220,6 +241,10 @@ class Told:
                 halted=bool(told.get("halted", False)),
                 sized_by=str(told.get("sized_by", "")),
                 deletes_volumes=bool(told.get("deletes_volumes", False)),
+                unstoppable=bool(told.get("unstoppable", False)),
+                governor=str(told.get("governor", "")),
+                governor_uid=str(told.get("governor_uid", "")),
+                pods_per_replica=told.get("pods_per_replica", 1),
                 labels=told.get("labels", {}),
                 annotations=told.get("annotations", {}),
             )

@@ -15,13 +15,16 @@ from gpu_pruner.act.books import ClusterBook, NoBooks
 from gpu_pruner.act.checks import (
     Freshness,
     changed_since,
-    live_refusal,
+    lever_refusal,
     nothing_to_restore,
     record_on,
+    root_refusal,
     serves,
     untold,
 )
-from gpu_pruner.act.levers import LEVER_KINDS, Lever, lever_for
+from gpu_pruner.act.governors import governor_of
+from gpu_pruner.act.lever import Lever
+from gpu_pruner.act.levers import LEVER_KINDS, lever_for
 from gpu_pruner.act.live import LiveOwner
 from gpu_pruner.act.patches import patch_of
 from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
@@ -48,8 +51,19 @@ class _Target:
 
     root: RootRef
     """With the uid of the live object."""
+    top: LiveOwner
+    """The root object."""
+    own: Lever
+    """The root's own lever."""
     lever: Lever
+    """What pauses it: its own, or that of what owns its size."""
     live: LiveOwner
+    """The lever object: the root, or what owns its size."""
+
+    @property
+    def itself(self) -> _Target:
+        """Return the root with its own lever, whatever governs it."""
+        return replace(self, lever=self.own, live=self.top)
 
 
 class Actor:
@@ -157,15 +171,19 @@ class Actor:
             Conflict: the root is not the one that was decided on.
             ClusterError: what people want could not be read.
         """
-        root, live, known = target.root, target.live, order.decided_on
+        root, top, known = target.root, target.top, order.decided_on
         if root.namespace in self._protected:
             raise ActionRefused(f"namespace {root.namespace} is protected by the settings")
-        if refusal := live_refusal(root, target.lever, live):
+        if refusal := (
+            root_refusal(top)
+            or lever_refusal(root, target.lever, target.live)
+            or lever_refusal(root, target.own, top)
+        ):
             raise ActionRefused(refusal)
         now = self._clock.now()
-        if wish := await wish_against(self._client, root, live, known=known, now=now):
+        if wish := await wish_against(self._client, root, top, known=known, now=now):
             raise ActionRefused(wish)
-        if change := changed_since(known.owner if known else None, live):
+        if change := changed_since(known.owner if known else None, top):
             raise Conflict(change)
 
     async def _announce(self, root: RootRef, current: Book | None, record: PauseRecord) -> str:
@@ -192,6 +210,8 @@ class Actor:
 
     async def _restore(self, root: RootRef, by: str, why: str) -> tuple[Result, str]:
         target = await self._look(root)
+        if _is_ours(target.itself):  # what governs it came after our pause
+            target = target.itself
         on_object = record_on(target.lever, target.live)
         if not target.lever.is_paused(target.live):
             return await self._already_running(target, on_object)
@@ -246,7 +266,7 @@ class Actor:
             raise ActionRefused(f"{root.kind} cannot be paused or resumed; these can: {known}")
         try:
             live = await self._client.get(
-                lever.resource, root.name, namespace=root.namespace, decode=LiveOwner
+                lever.resource, root.name, namespace=root.namespace, decode=lever.decode
             )
         except NotFound as error:
             raise ActionRefused(f"{root.ref} does not exist any more") from error
@@ -255,7 +275,10 @@ class Actor:
             raise ClusterError(f"{root.ref} was answered without uid or resourceVersion")
         if root.uid not in {"", meta.uid}:
             raise ActionRefused(f"another {root.kind} of that name has taken its place")
-        return _Target(root=replace(root, uid=meta.uid), lever=lever, live=live)
+        found = replace(root, uid=meta.uid)
+        governor = await governor_of(self._client, found)
+        above, held = governor or (lever, live)
+        return _Target(root=found, top=live, own=lever, lever=above, live=held)
 
     async def _book_of(self, root: RootRef) -> Book | None:
         found = await self._books.read(root)
@@ -290,6 +313,8 @@ class Actor:
         return PauseRecord(
             lever=target.lever.kind,
             replicas=target.lever.size(target.live),
+            name="" if target.lever is target.own else meta.name,
+            former=target.lever.former(target.live),
             uid=meta.uid,
             generation=meta.generation or 0,
             at=float(round(self._clock.now())),
@@ -301,6 +326,14 @@ class Actor:
     async def _patch(self, target: _Target, body: Mapping[str, object]) -> None:
         meta = target.live.metadata
         await self._client.patch(target.lever.resource, meta.name, body, namespace=meta.namespace)
+
+
+def _is_ours(target: _Target) -> bool:
+    """Return whether a root is paused by its own lever, and by us."""
+    record = record_on(target.lever, target.live)
+    if record is None or not target.lever.is_paused(target.live):
+        return False
+    return target.lever.is_pause_of(target.live, record)
 
 
 def _size(record: PauseRecord) -> str:

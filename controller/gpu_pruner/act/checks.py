@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gpu_pruner.act.levers import Lever
+from gpu_pruner.act.lever import Lever
 from gpu_pruner.act.live import annotation
 from gpu_pruner.act.pause_record import decode
 from gpu_pruner.errors import ActionRefused
@@ -20,6 +20,9 @@ from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
 from gpu_pruner.model.workload import OwnerObject, RootRef
+
+_LONGEST_VALUE = 256
+"""Of an annotation that a pause replaces: the pause record has to hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +62,29 @@ def serves(record: PauseRecord | None, lever: Lever, live: Owner) -> TypeGuard[P
     return lever.can_restore(record)
 
 
-def live_refusal(root: RootRef, lever: Lever, live: Owner) -> str:
-    """Return why the object must not be paused as it is now; empty where it may."""
-    if live.metadata.deletion_timestamp:
+def root_refusal(top: Owner) -> str:
+    """Return why a root must not be paused, whatever its lever; empty where it may."""
+    if top.metadata.deletion_timestamp:
         return "it is being deleted"
-    above = live.metadata.controller
+    above = top.metadata.controller
     if above is not None:
         return f"it belongs to {above.kind} {above.name}, which would put back what we change"
+    return ""
+
+
+def lever_refusal(root: RootRef, lever: Lever, live: Owner) -> str:
+    """Return why the lever object must not be changed as it is now; empty where it may."""
     record = record_on(lever, live)
     if record and lever.is_paused(live) and lever.is_pause_of(live, record):
         return (
             f"it is paused already, since {rfc3339(record.at)}; "
             f"bring it back with: gpu-pruner resume {root.ref}"
         )
-    return lever.obstacle(live)
+    if obstacle := lever.obstacle(live):
+        return obstacle
+    if any(len(value) > _LONGEST_VALUE for value in lever.former(live).values()):
+        return "an annotation that a pause would replace is too long to be remembered"
+    return ""
 
 
 def changed_since(decided_on: OwnerObject | None, live: Owner) -> str:

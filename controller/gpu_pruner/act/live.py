@@ -38,10 +38,3 @@ class LiveOwner(Owner, frozen=True, gc=False):
 def annotation(live: Owner, key: str) -> str | None:
     """Return one annotation's value, or None where it is not set."""
     return (live.metadata.annotations or {}).get(key)
-
-
-def replicas(live: Owner) -> int:
-    """Return the desired size; the API server's default for an unset ``spec.replicas`` is 1."""
-    if live.spec is None or live.spec.replicas is None:
-        return 1
-    return live.spec.replicas

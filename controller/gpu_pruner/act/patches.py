@@ -16,15 +16,15 @@ Annotations = Mapping[str, str | None]
 
 
 def patch_of(
-    live: Owner, *, annotations: Annotations, replicas: int | None = None
+    live: Owner, *, annotations: Annotations, spec: Mapping[str, object] | None = None
 ) -> Mapping[str, object]:
-    """Return the merge-patch that sets these annotations and, where given, the size.
+    """Return the merge-patch that sets these annotations and, where given, fields of the spec.
 
     Args:
         live: the object as it was read a moment ago; its uid and resourceVersion become the
             preconditions.
         annotations: keys to set or, with None, to remove.
-        replicas: new ``spec.replicas``; None leaves the spec alone.
+        spec: merged into the ``spec``; None leaves that alone.
     """
     body: dict[str, object] = {
         "metadata": {
@@ -33,6 +33,6 @@ def patch_of(
             "annotations": dict(annotations),
         }
     }
-    if replicas is not None:
-        body["spec"] = {"replicas": replicas}
+    if spec is not None:
+        body["spec"] = spec
     return body

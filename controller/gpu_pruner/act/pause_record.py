@@ -25,7 +25,7 @@ MAX_REPLICAS = 2**31 - 1
 """Source: ``spec.replicas`` is an int32."""
 
 
-class _Wire(msgspec.Struct, frozen=True, kw_only=True):
+class _Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lever: str
     replicas: int | None = None
     uid: str
@@ -34,6 +34,8 @@ class _Wire(msgspec.Struct, frozen=True, kw_only=True):
     decision: str = ""
     why: str = ""
     by: str = ""
+    name: str = ""
+    former: dict[str, str] = {}
 
 
 def encode(record: PauseRecord) -> str:
@@ -50,6 +52,8 @@ def encode(record: PauseRecord) -> str:
         decision=record.decision,
         why=record.why[:MAX_WHY],
         by=record.by[:MAX_BY],
+        name=record.name,
+        former=dict(record.former),
     )
     return msgspec.json.encode(wire).decode()
 
@@ -78,4 +82,6 @@ def decode(text: str | None) -> PauseRecord | None:
         decision=wire.decision,
         why=wire.why,
         by=wire.by,
+        name=wire.name,
+        former=wire.former,
     )

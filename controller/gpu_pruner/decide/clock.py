@@ -97,8 +97,7 @@ def _confirmed(standing: Standing, step: Step) -> Step:
 def warned(standing: Standing) -> Step:
     """Let the notice run, freeze it where nothing is known, and act when it is over.
 
-    A deadline that passed longer than a window ago is void: we were away (nothing else tells us
-    so), could not act, or were out of budget for that long, and nobody remembers such a warning.
+    Time in which nobody led counts as time in which the clock stood still.
     """
     ended = _ended(standing)
     if ended is not None:
@@ -107,7 +106,7 @@ def warned(standing: Standing) -> Step:
     if book.pause_at is None or book.warned_at is None:
         return _void(standing, "its times are not in the book")
     due = book.pause_at + _frozen(standing)
-    void = _malformed(standing, book.warned_at, book.pause_at) or _voided(standing, due)
+    void = _malformed(standing, book.warned_at, book.pause_at) or _voided(standing)
     if void is not None:
         return _void(standing, void)
     if _is_clock_stopped(standing):
@@ -243,20 +242,20 @@ def _why_stopped(standing: Standing) -> Why:
 def _freeze(standing: Standing, why: Why) -> Step:
     """Let the deadline move with the clock."""
     told = f"The deadline stands still ({why[0].value}): {why[1]}"
-    since = standing.now if standing.book.frozen_since is None else standing.book.frozen_since
-    book = replace(standing.book, frozen_since=since)
+    since = standing.frozen_since
+    book = replace(standing.book, frozen_since=standing.now if since is None else since)
     return standing.stay((Reason.CLOCK_FROZEN, told), book=book)
 
 
 def _frozen(standing: Standing) -> Seconds:
     """Return how long the clock has been standing still; 0 where it runs."""
-    since = standing.book.frozen_since
+    since = standing.frozen_since
     return 0.0 if since is None else max(0.0, standing.now - since)
 
 
 def _thawed(standing: Standing, due: Timestamp) -> Standing:
     """Return the standing with the deadline moved by the time that the clock stood still."""
-    if standing.book.frozen_since is None:
+    if standing.frozen_since is None:
         return standing
     book = replace(standing.book, pause_at=due, frozen_since=None)
     return replace(standing, workload=replace(standing.workload, book=book))
@@ -279,16 +278,14 @@ def _malformed(standing: Standing, warned_at: Timestamp, pause_at: Timestamp) ->
     return None
 
 
-def _voided(standing: Standing, due: Timestamp) -> str | None:
+def _voided(standing: Standing) -> str | None:
     """Return why a warning no longer counts, or None where it does."""
     mode, rules = standing.book.warned_mode, standing.rules
     if mode != rules.mode.value:
         return f"it was given in mode {mode or 'unknown'}"
-    frozen, late = _frozen(standing), standing.now - due
+    frozen = _frozen(standing)
     if frozen > rules.window_seconds:
         return f"its clock stood still for {minutes(frozen)} minutes"
-    if late > rules.window_seconds:
-        return f"its deadline passed {minutes(late)} minutes ago"
     return None
 
 

@@ -253,7 +253,8 @@ def _mixed(workload: Workload) -> Why | None:
     if owner is None or owner.observed is None:
         return None
     held = sum(not pod.record.terminating for pod in workload.pods)
-    if held == owner.observed:
+    expected = owner.observed * (owner.pods_per_replica or 0)
+    if held == expected:
         return None
     return Reason.MIXED_REPLICAS, f"{held} GPU pods for {owner.observed} replicas of the root"
 

@@ -75,6 +75,7 @@ def plan(
             budget=budget,
             breaker=breaker,
             verification=verifications.get(workload.root.uid),
+            unattended_since=snapshot.unattended.get(workload.root.uid),
         )
         decisions.append(_decision(standing, _STEP_OF[workload.book.phase](standing)))
     return Plan(

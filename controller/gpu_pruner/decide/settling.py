@@ -108,7 +108,7 @@ def _is_ours(standing: Standing, owner: OwnerObject) -> bool:
     order = standing.book.pause
     return is_record_of(
         owner.annotations.get(PAUSED),
-        uid=owner.root.uid,
+        uid=owner.governor_uid or owner.root.uid,
         decision=None if order is None else order.decision,
     )
 

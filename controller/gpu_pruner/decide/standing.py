@@ -51,6 +51,14 @@ class Standing:
     breaker: Breaker | None = None
     """The first open breaker."""
     verification: Verification | None = None
+    unattended_since: Timestamp | None = None
+    """Since when nobody looked after the clock of its warning; None where it was looked after."""
+
+    @property
+    def frozen_since(self) -> Timestamp | None:
+        """Return since when the clock of the warning stands still; None where it runs."""
+        moments = (self.book.frozen_since, self.unattended_since)
+        return min((one for one in moments if one is not None), default=None)
 
     @property
     def book(self) -> Book:

@@ -168,6 +168,8 @@ def _to_pause(pause: PauseStatus) -> PauseRecord:
         decision=pause.decision,
         why=pause.why,
         by=pause.by,
+        name=pause.name or "",
+        former=pause.former or {},
     )
 
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Generic, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import aiohttp
 import msgspec
 from kubernetes.aio.client import ApiClient
 from kubernetes.aio.config import ConfigException
 
-from gpu_pruner.errors import ClusterError, ConfigurationError
+from gpu_pruner.errors import ClusterError, ConfigurationError, NotLeading
 from gpu_pruner.kube import answers
 from gpu_pruner.kube.credentials import Credentials
 from gpu_pruner.kube.resources import Resource
@@ -40,6 +40,14 @@ _BODY_SHOWN = 4096
 _RENEW_EVERY: Seconds = 30.0
 _LONG = 6
 """A page of a list may take so many times as long as an object, as long as bytes keep coming."""
+
+
+class Fence(Protocol):
+    """What writes have to pass; `kube.lease_elector.Elector` is one."""
+
+    def seconds_left(self) -> Seconds:
+        """Return how long from now a write may still be under way; 0 or less: it must not begin."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +85,7 @@ class ClusterClient:
     timeout_seconds: Seconds
     """Longest wait for an answer, or between two parts of a long one."""
     bucket: TokenBucket = field(default_factory=TokenBucket)
+    _fence: Fence | None = None
     _renewed_at: Seconds = float("-inf")
     clock_skew_seconds: Seconds = 0.0
     """The server's ``Date`` minus our clock, from the newest answer; 0 where it cannot be told."""
@@ -99,6 +108,13 @@ class ClusterClient:
         api = ApiClient(configuration=credentials.configuration)
         api.user_agent = user_agent
         return cls(api, credentials, clock, settings.timeout_seconds)
+
+    def fenced(self, fence: Fence) -> ClusterClient:
+        """Return a view of this connection whose writes go out only while the fence is open.
+
+        Reads pass at any time. The view shares the connections, so only the original is closed.
+        """
+        return replace(self, _fence=fence)
 
     async def close(self) -> None:
         """Give back the connections."""
@@ -254,6 +270,7 @@ class ClusterClient:
         """Send one request and return its good answer, the body still unread."""
         await self.bucket.take()
         method, url, headers = await self._prepared(request)
+        limits = self._within_fence(request, limits)
         sent = self._clock.now()
         try:
             reply = await self._api.rest_client.request(  # type: ignore[no-untyped-call]  # as above
@@ -273,6 +290,27 @@ class ClusterClient:
             answer.close()
             raise answers.page_instead(self.address)
         return answer
+
+    def _within_fence(
+        self, request: _Request, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientTimeout:
+        """Return limits within which a write may be sent and answered; the last look before it.
+
+        Raises:
+            NotLeading: the fence is closed.
+        """
+        if self._fence is None or request.method == "GET":
+            return limits
+        left = self._fence.seconds_left()
+        if left <= 0:
+            raise NotLeading(f"{request.asked}: not sent, because another replica may lead by now")
+        total = min(left, limits.total or left)
+        return aiohttp.ClientTimeout(
+            total=total,
+            sock_connect=limits.sock_connect,
+            sock_read=limits.sock_read,
+            ceil_threshold=total + 1,  # else aiohttp rounds up to whole seconds
+        )
 
     async def _prepared(self, request: _Request) -> tuple[str, str, dict[str, str]]:
         """Return method, URL and headers, with a token that may just have been read anew."""

@@ -114,6 +114,8 @@ def _schema(info: inspect.Type) -> dict[str, object]:
             found = _object(cls, fields)
         case inspect.VarTupleType(item_type=item):
             found = {"type": "array", "items": _schema(item)}
+        case inspect.DictType(value_type=value):
+            found = {"type": "object", "additionalProperties": _schema(value)}
         case inspect.EnumType(cls=cls):
             found = {"type": "string", "enum": [member.value for member in cls]}
         case _:

@@ -114,6 +114,14 @@ class PauseStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
             extra_json_schema=_NOT_NEGATIVE,
         ),
     ] = None
+    name: Annotated[
+        str | None,
+        _About(description="Name of the object that was patched, where that is not the root."),
+    ] = None
+    former: Annotated[
+        dict[str, str] | None,
+        _About(description="Former values of the annotations that the pause replaced."),
+    ] = None
 
 
 class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -307,6 +315,8 @@ def _pause_to_wire(pause: PauseRecord) -> PauseStatus:
         decision=pause.decision,
         why=pause.why,
         by=pause.by,
+        name=pause.name or None,
+        former=dict(pause.former) or None,
     )
 
 

@@ -274,7 +274,9 @@ class Reflector(Generic[W, T]):
             self._items = {}  # a server that is just starting may say 404 once, not twice
         if self.absent != str(error):
             self.absent = str(error)
-            _log.warning("kind is not available", kind=self._name, why=self.absent)
+            optional = isinstance(error, NotFound) and not self.feed.needed
+            say = _log.info if optional else _log.warning  # most clusters lack some kind
+            say("kind is not available", kind=self._name, why=self.absent)
         self.settled.set()
         return self.pace.spread(self.pace.absent)
 

@@ -65,19 +65,89 @@ REPLICASETS = Resource(group="apps", version="v1", plural="replicasets", kind="R
 DEPLOYMENTS = Resource(group="apps", version="v1", plural="deployments", kind="Deployment")
 STATEFULSETS = Resource(group="apps", version="v1", plural="statefulsets", kind="StatefulSet")
 NOTEBOOKS = Resource(group="kubeflow.org", version="v1", plural="notebooks", kind="Notebook")
+WORKSPACES = Resource(
+    group="kubeflow.org", version="v1beta1", plural="workspaces", kind="Workspace"
+)
+LEADERWORKERSETS = Resource(
+    group="leaderworkerset.x-k8s.io",
+    version="v1",
+    plural="leaderworkersets",
+    kind="LeaderWorkerSet",
+)
+ROLLOUTS = Resource(group="argoproj.io", version="v1alpha1", plural="rollouts", kind="Rollout")
+INFERENCESERVICES = Resource(
+    group="serving.kserve.io",
+    version="v1beta1",
+    plural="inferenceservices",
+    kind="InferenceService",
+)
+LLMINFERENCESERVICES = Resource(
+    group="serving.kserve.io",
+    version="v1alpha2",
+    plural="llminferenceservices",
+    kind="LLMInferenceService",
+)
+"""By the first version whose controller honours the stop annotation: KServe 0.17 serves it, and
+0.16, which knows only v1alpha1, ignores the annotation."""
+KNATIVE_SERVICES = Resource(
+    group="serving.knative.dev", version="v1", plural="services", kind="Service"
+)
+KNATIVE_CONFIGURATIONS = Resource(
+    group="serving.knative.dev", version="v1", plural="configurations", kind="Configuration"
+)
+KNATIVE_REVISIONS = Resource(
+    group="serving.knative.dev", version="v1", plural="revisions", kind="Revision"
+)
+JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
+JOBSETS = Resource(group="jobset.x-k8s.io", version="v1alpha2", plural="jobsets", kind="JobSet")
+RAYCLUSTERS = Resource(group="ray.io", version="v1", plural="rayclusters", kind="RayCluster")
+PYTORCHJOBS = Resource(group="kubeflow.org", version="v1", plural="pytorchjobs", kind="PyTorchJob")
+TRAINJOBS = Resource(
+    group="trainer.kubeflow.org", version="v1alpha1", plural="trainjobs", kind="TrainJob"
+)
+SCALEDOBJECTS = Resource(
+    group="keda.sh", version="v1alpha1", plural="scaledobjects", kind="ScaledObject"
+)
+KUEUE_WORKLOADS = Resource(
+    group="kueue.x-k8s.io", version="v1beta1", plural="workloads", kind="Workload"
+)
 GPUWORKLOADS = Resource(
     group="gpu-pruner.io", version="v1alpha1", plural="gpuworkloads", kind="GPUWorkload"
 )
+
+OWNERS: tuple[Resource, ...] = (
+    REPLICASETS,
+    DEPLOYMENTS,
+    STATEFULSETS,
+    LEADERWORKERSETS,
+    ROLLOUTS,
+    NOTEBOOKS,
+    WORKSPACES,
+    INFERENCESERVICES,
+    LLMINFERENCESERVICES,
+    KNATIVE_SERVICES,
+    KNATIVE_CONFIGURATIONS,
+    KNATIVE_REVISIONS,
+    JOBS,
+    JOBSETS,
+    RAYCLUSTERS,
+    PYTORCHJOBS,
+    TRAINJOBS,
+)
+"""What can stand between a pod and its root, or be the root."""
+
+GOVERNORS: tuple[Resource, ...] = (SCALEDOBJECTS, KUEUE_WORKLOADS)
+"""What owns the size of a root, without owning the root."""
+LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases", kind="Lease")
+"""Read and written in our own namespace only, so that a Role names it and no ClusterRole."""
 
 ALL: tuple[Resource, ...] = (
     PODS,
     NODES,
     NAMESPACES,
     EVENTS,
-    REPLICASETS,
-    DEPLOYMENTS,
-    STATEFULSETS,
-    NOTEBOOKS,
+    *OWNERS,
+    *GOVERNORS,
     GPUWORKLOADS,
 )
 """Every resource that the shipped ClusterRole has to name."""

@@ -9,9 +9,12 @@ The Structs hold no reference cycles, so they opt out of the garbage collector (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
+
+from gpu_pruner.kube.managed import FieldSet, ManagedFields
 
 Quantity: TypeAlias = str | int | float | None
 """A resource quantity as written; for extended resources always a whole number."""
@@ -135,49 +138,67 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClaimRetention(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """``persistentVolumeClaimRetentionPolicy`` of a StatefulSet."""
+    """``persistentVolumeClaimRetentionPolicy`` of a StatefulSet, and of a LeaderWorkerSet."""
 
     when_scaled: str | None = None
+    when_deleted: str | None = None
+
+
+class GroupTemplate(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """``leaderWorkerTemplate`` of a LeaderWorkerSet."""
+
+    size: int | None = None
+    """Pods of a group, the leader among them."""
+    persistent_volume_claim_retention_policy: ClaimRetention | None = None
+
+
+class RunPolicy(msgspec.Struct, frozen=True, gc=False):
+    """``runPolicy`` of a PyTorchJob."""
+
+    suspend: bool | None = None
+
+
+class Predictor(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """``predictor`` of an InferenceService."""
+
+    min_replicas: int | None = None
+
+
+class ScaleTarget(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """``scaleTargetRef`` of a ScaledObject; KEDA's own defaults where a field is absent."""
+
+    name: str = ""
+    api_version: str | None = None
+    kind: str | None = None
 
 
 class OwnerSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """``spec`` of an owner, as far as its size goes."""
+    """``spec`` of an owner or a governor, as far as its size goes. No kind has all of it."""
 
     replicas: int | None = None
     persistent_volume_claim_retention_policy: ClaimRetention | None = None
+    leader_worker_template: GroupTemplate | None = None
+    paused: bool | None = None
+    """Stops a Workspace. Of a Deployment or Rollout it holds only the rollout."""
+    suspend: bool | None = None
+    run_policy: RunPolicy | None = None
+    predictor: Predictor | None = None
+    active: bool | None = None
+    """Of a Kueue Workload."""
+    scale_target_ref: ScaleTarget | None = None
 
 
 class OwnerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """``status`` of an owner; the server omits counts that are 0."""
 
-    observed_generation: int | None = None
+    observed_generation: int | str | None = None
+    """A Rollout writes it as text."""
     replicas: int | None = None
     ready_replicas: int | None = None
     updated_replicas: int | None = None
-
-
-class Named(msgspec.Struct, frozen=True, gc=False):
-    """A field that a `FieldSet` names; what is below it does not matter."""
-
-
-class SizeField(msgspec.Struct, frozen=True, gc=False):
-    """``f:spec`` of a `FieldSet`, as far as the size goes."""
-
-    replicas: Named | None = msgspec.field(default=None, name="f:replicas")
-
-
-class FieldSet(msgspec.Struct, frozen=True, gc=False):
-    """``fieldsV1``: which fields somebody wrote."""
-
-    spec: SizeField | None = msgspec.field(default=None, name="f:spec")
-
-
-class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One entry of ``metadata.managedFields``: who wrote what, and when."""
-
-    manager: str = ""
-    time: str | None = None
-    fields_v1: FieldSet | None = None
+    conditions: tuple[Condition, ...] | None = None
+    deployment_mode: str | None = None
+    """Of an InferenceService."""
 
 
 class OwnerMeta(Meta, frozen=True, gc=False, rename="camel"):
@@ -188,17 +209,23 @@ class OwnerMeta(Meta, frozen=True, gc=False, rename="camel"):
     @property
     def sized_by(self) -> str:
         """Return the manager that wrote ``spec.replicas`` last; empty where nobody tells."""
+        return self.written_by(lambda one: one.spec is not None and one.spec.replicas is not None)
+
+    def written_by(self, names: Callable[[FieldSet], bool]) -> str:
+        """Return the manager that wrote a field last; empty where nobody tells.
+
+        Args:
+            names: whether a set of fields names the one that is asked for.
+        """
         writers = [
-            one
-            for one in self.managed_fields or ()
-            if one.fields_v1 and one.fields_v1.spec and one.fields_v1.spec.replicas is not None
+            one for one in self.managed_fields or () if one.fields_v1 and names(one.fields_v1)
         ]
         newest = max(writers, key=lambda one: one.time or "", default=None)
         return newest.manager if newest else ""
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
-    """A ReplicaSet, Deployment, StatefulSet or Notebook."""
+    """An object that can own pods, or that governs one that does."""
 
     metadata: OwnerMeta = OwnerMeta()
     spec: OwnerSpec | None = None

@@ -11,6 +11,9 @@ PREFIX = "gpu-pruner.io/"
 PAUSED = "gpu-pruner.io/paused"
 """Written by us, on the lever object, in the patch that pauses it: the pause record, JSON."""
 
+LAST_CYCLE = "gpu-pruner.io/last-cycle"
+"""Written by us, on our Lease: when a leader last completed a cycle."""
+
 EXEMPT = "gpu-pruner.io/exempt"
 """Read (label or annotation; root, pod or namespace): ``true``, ``false``, or a time."""
 
@@ -46,3 +49,20 @@ NOTEBOOK_STOPPED = "kubeflow-resource-stopped"
 
 NOTEBOOK_LOCK = "odh-notebook-controller-lock"
 """Value of `NOTEBOOK_STOPPED` that Open Data Hub uses as a start-up lock: not a stop."""
+
+KSERVE_STOP = "serving.kserve.io/stop"
+"""KServe's own lever: ``true`` (in any case) takes an InferenceService's pods away."""
+
+KSERVE_FROZEN = "serving.kserve.io/disable-auto-update"
+"""Read: while ``true``, KServe's controller leaves a Ready InferenceService alone, so that nothing
+would stop it."""
+
+KEDA_PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
+"""KEDA's own lever, on the ScaledObject: holds its target at this size, whatever is asked of it."""
+
+KEDA_PAUSED = "autoscaling.keda.sh/paused"
+"""KEDA's other lever: holds its target at the size that it has. Never written by us; where it is
+set beside `KEDA_PAUSED_REPLICAS`, that one counts."""
+
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+"""Read, a label: the pod is one of a LeaderWorkerSet. Never trusted for whose it is."""

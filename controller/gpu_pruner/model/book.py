@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gpu_pruner.model.units import Timestamp
@@ -30,7 +31,7 @@ class PauseRecord:
     lever: str
     """Kind of the lever object, for example ``Deployment``."""
     replicas: int | None
-    """Former size; None for levers without one (Notebook)."""
+    """Former size; None for levers without one, such as a Notebook's."""
     uid: str
     """uid of the lever object: a record that was copied to another object is not a record."""
     generation: int
@@ -42,6 +43,10 @@ class PauseRecord:
     """The sentence with the evidence."""
     by: str = "gpu-pruner"
     """Who ordered it: the controller, or a person through the CLI or API."""
+    name: str = ""
+    """Name of the lever object, where that is not the root (KEDA, Kueue)."""
+    former: Mapping[str, str] = field(default_factory=dict)
+    """Annotations of others that the pause replaced, with their former values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ class ClusterView:
     namespaces: Mapping[str, NamespaceRecord] = field(default_factory=dict)
     """By name."""
     owners: Mapping[str, OwnerObject] = field(default_factory=dict)
-    """By uid: ReplicaSets, Deployments, StatefulSets, Notebooks."""
+    """By uid: everything that can stand between a pod and its root, or be the root."""
     books: Mapping[str, Bookkeeping] = field(default_factory=dict)
     """By root uid."""
     stale_seconds: Seconds = 0.0

@@ -61,5 +61,7 @@ class Rules:
     """Root kinds that may be paused (`-e`)."""
     protected_namespaces: frozenset[str]
     """Namespaces in which nothing is ever paused."""
+    warn_only_kinds: frozenset[str] = frozenset()
+    """Root kinds that are judged and reported like others, and never paused."""
     measurable_models: tuple[str, ...] = ()
     """More device models whose signals are trusted to show work: names, with ``*`` for any text."""

@@ -76,3 +76,5 @@ class Snapshot:
     """Devices that fell quiet together with many others, and until when they are held unknown."""
     proven: frozenset[Meter] = frozenset()
     """Meters that were seen to show work."""
+    unattended: Mapping[str, Timestamp] = field(default_factory=dict)
+    """Since when nobody looked after the clock of a warning, by root uid: no replica led then."""

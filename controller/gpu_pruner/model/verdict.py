@@ -214,6 +214,11 @@ class Reason(StrEnum):
         "Pausing this kind is switched off in the settings.",
         "safety",
     )
+    WARN_ONLY = (
+        "WarnOnly",
+        "A stop would lose this kind's progress: it is reported only, unless the settings say so.",
+        "ray-project/kuberay#1667 levers",
+    )
     DELETES_VOLUMES = (
         "DeletesVolumes",
         "Scaling down would delete volume claims (whenScaled: Delete).",

@@ -67,6 +67,8 @@ class PodRecord:
     containers_started_at: Timestamp | None = None
     """Start of the newest running container; a container restart moves it."""
     terminating: bool = False
+    leads: bool = False
+    """It may own other pods: the leader of a LeaderWorkerSet's group."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Only keys under our prefix."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class OwnerObject:
     resource_version: str = ""
     generation: int = 0
     observed_generation: int | None = None
-    """``status.observedGeneration``; None for kinds without it (Notebook)."""
+    """``status.observedGeneration``; None for kinds without it, such as Notebook."""
     desired: int | None = None
     """``spec.replicas``; None for kinds without it."""
     observed: int | None = None
@@ -117,16 +119,42 @@ class OwnerObject:
     updated: int | None = None
     """``status.updatedReplicas``; None for kinds without rollouts."""
     halted: bool = False
-    """The desired state says: no pods (zero replicas, or the stop annotation)."""
+    """The desired state says: no pods (zero replicas, or what else stops the kind)."""
     sized_by: str = ""
-    """Field manager that wrote ``spec.replicas`` last; empty where unknown, and for kinds without.
-    """
+    """Field manager that wrote ``spec.replicas``, or what else stops the kind, last; empty where
+    unknown."""
+    pods_per_replica: int | None = 1
+    """How many pods ``observed`` counts as one; None where nobody tells."""
+    unstoppable: bool = False
+    """Its platform, in this version or mode, does not do what would stop it."""
+    governor: str = ""
+    """Kind of the object that owns its size and carries its pause record, if not itself."""
+    governor_uid: str = ""
+    """uid of that object."""
     deletes_volumes: bool = False
-    """Scaling down would delete volume claims (``whenScaled: Delete``)."""
+    """Scaling down would delete volume claims (``whenScaled: Delete``, or a LeaderWorkerSet's
+    ``whenDeleted: Delete``)."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Only keys under our prefix."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Only keys under our prefix, and the platform's stop annotation."""
+    """Only keys under our prefix, and the platform's stop annotation. The pause record is the
+    governor's, where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GovernorRecord:
+    """An object that owns the size of a root without owning the root (KEDA, Kueue)."""
+
+    ref: RootRef
+    """The governor itself."""
+    target: RootRef
+    """What it governs: with a uid, or by group, kind, namespace and name."""
+    halted: bool = False
+    """It holds its target at no pods."""
+    switched_by: str = ""
+    """Field manager that wrote last what holds it there; empty where unknown."""
+    record: str | None = None
+    """The pause record as written on it, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,27 +23,31 @@ from gpu_pruner.kube.gpuworkloads import GPUWorkload, name_for
 from gpu_pruner.kube.once import Once
 from gpu_pruner.kube.reflector import Feed, Reflector
 from gpu_pruner.kube.resources import (
-    DEPLOYMENTS,
+    GOVERNORS,
     GPUWORKLOADS,
     NAMESPACES,
     NODES,
-    NOTEBOOKS,
+    OWNERS,
     PODS,
-    REPLICASETS,
-    STATEFULSETS,
     Resource,
 )
 from gpu_pruner.kube.throttle import Pace
 from gpu_pruner.kube.wire import Bare, Node, Owner, Pod
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.cluster import Bookkeeping, ClusterView
-from gpu_pruner.model.workload import NamespaceRecord, NodeRecord, OwnerObject, PodRecord
+from gpu_pruner.model.workload import (
+    GovernorRecord,
+    NamespaceRecord,
+    NodeRecord,
+    OwnerObject,
+    PodRecord,
+)
 from gpu_pruner.observe import cluster_records as records
+from gpu_pruner.observe.governors import with_governors
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _SHOWN = 200
-_OWNER_KINDS = (REPLICASETS, DEPLOYMENTS, STATEFULSETS, NOTEBOOKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +55,11 @@ class _Copies:
     """One reflector per kind."""
 
     pods: Reflector[Pod, PodRecord]
+    """GPU pods, and leaders of groups, which may need no GPU."""
     nodes: Reflector[Node, NodeRecord]
     namespaces: Reflector[Bare, NamespaceRecord]
     owners: tuple[Reflector[Owner, OwnerObject], ...]
+    governors: tuple[Reflector[Owner, GovernorRecord], ...]
     books: Reflector[GPUWorkload, Bookkeeping]
 
     @property
@@ -71,7 +77,7 @@ class _Copies:
     @property
     def all(self) -> tuple[_Copy, ...]:
         """Return every one."""
-        return (*self.required, *self.owners, self.books)
+        return (*self.required, *self.owners, *self.governors, self.books)
 
 
 _Copy = (
@@ -79,6 +85,7 @@ _Copy = (
     | Reflector[Node, NodeRecord]
     | Reflector[Bare, NamespaceRecord]
     | Reflector[Owner, OwnerObject]
+    | Reflector[Owner, GovernorRecord]
     | Reflector[GPUWorkload, Bookkeeping]
 )
 
@@ -142,9 +149,9 @@ class ClusterWatch:
         copies = self._copies
         missing = {one.feed.resource.kind for one in copies.all if one.absent}
         heard = [one for one in copies.all if one in copies.required or not one.absent]
-        owners = dict(chain.from_iterable(one.items.items() for one in copies.owners))
+        owners = _owners(copies)
         return ClusterView(
-            pods=tuple(copies.pods.items.values()),
+            pods=tuple(one for one in copies.pods.items.values() if one.gpus),
             nodes={one.name: one for one in copies.nodes.items.values()},
             namespaces={one.name: one for one in copies.namespaces.items.values()},
             owners=owners,
@@ -174,6 +181,9 @@ class ClusterWatch:
         namespaces = Feed(
             resource=NAMESPACES, decode=Bare, keep=records.namespace_record, needed=True
         )
+        governors = tuple(
+            Reflector(client, _governor_feed(kind), clock, pace) for kind in GOVERNORS
+        )
         books = Feed(
             resource=GPUWORKLOADS,
             decode=GPUWorkload,
@@ -184,9 +194,8 @@ class ClusterWatch:
             pods=Reflector(client, pods, clock, pace),
             nodes=Reflector(client, nodes, clock, pace),
             namespaces=Reflector(client, namespaces, clock, pace),
-            owners=tuple(
-                Reflector(client, _owner_feed(kind), clock, pace) for kind in _OWNER_KINDS
-            ),
+            owners=tuple(Reflector(client, _owner_feed(kind), clock, pace) for kind in OWNERS),
+            governors=governors,
             books=Reflector(client, books, clock, pace),
         )
 
@@ -250,3 +259,17 @@ async def _first_looks(copies: _Copies) -> None:
 
 def _owner_feed(kind: Resource) -> Feed[Owner, OwnerObject]:
     return Feed(resource=kind, decode=Owner, keep=partial(records.owner_object, resource=kind))
+
+
+def _governor_feed(kind: Resource) -> Feed[Owner, GovernorRecord]:
+    return Feed(resource=kind, decode=Owner, keep=partial(records.governor, resource=kind))
+
+
+def _owners(copies: _Copies) -> Mapping[str, OwnerObject]:
+    """Return everything that can own pods, by uid, each with its governor."""
+    owners = dict(chain.from_iterable(one.items.items() for one in copies.owners))
+    leaders = (records.leader(one) for one in copies.pods.items.values() if one.leads)
+    owners.update({one.root.uid: one for one in leaders})
+    return with_governors(
+        owners, chain.from_iterable(one.items.values() for one in copies.governors)
+    )

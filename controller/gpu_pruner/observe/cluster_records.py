@@ -12,11 +12,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from sys import intern
 
-from gpu_pruner.kube.resources import NOTEBOOKS, REPLICASETS, Resource, group_of
-from gpu_pruner.kube.wire import Bare, Condition, Meta, Node, Owner, OwnerStatus, Pod, PodStatus
-from gpu_pruner.model.annotations import NOTEBOOK_LOCK, NOTEBOOK_STOPPED, PREFIX
+from gpu_pruner.kube.governing import governed
+from gpu_pruner.kube.halting import SIZED, can_be_stopped, halted_by, is_halted, replicas
+from gpu_pruner.kube.resources import (
+    DEPLOYMENTS,
+    LEADERWORKERSETS,
+    NOTEBOOKS,
+    PODS,
+    REPLICASETS,
+    ROLLOUTS,
+    STATEFULSETS,
+    Resource,
+    group_of,
+)
+from gpu_pruner.kube.wire import (
+    Bare,
+    Condition,
+    Meta,
+    Node,
+    Owner,
+    OwnerSpec,
+    OwnerStatus,
+    Pod,
+    PodStatus,
+)
+from gpu_pruner.model.annotations import (
+    KSERVE_STOP,
+    LWS_NAME,
+    NOTEBOOK_STOPPED,
+    PAUSED,
+    PREFIX,
+)
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
 from gpu_pruner.model.workload import (
+    GovernorRecord,
     NamespaceRecord,
     NodeRecord,
     OwnerObject,
@@ -36,18 +65,22 @@ _VIRTUAL = "nvidia.com/vgpu.present"
 _YOUNGEST: Timestamp = 253_402_300_799.0
 """The last second that RFC 3339 can write."""
 _NONE: Mapping[str, str] = {}
-_UNSIZED: frozenset[Resource] = frozenset({NOTEBOOKS})
-"""Kinds without ``spec.replicas`` and ``status.observedGeneration``."""
-_NO_ROLLOUT: frozenset[Resource] = frozenset({NOTEBOOKS, REPLICASETS})
-"""Kinds without ``status.updatedReplicas``."""
+_ROLLED_OUT: frozenset[Resource] = frozenset(
+    {DEPLOYMENTS, STATEFULSETS, LEADERWORKERSETS, ROLLOUTS}
+)
+"""Kinds with ``status.updatedReplicas``."""
+_COUNTED: frozenset[Resource] = SIZED | {NOTEBOOKS}
+"""Kinds with ``status.readyReplicas``."""
+_OBSERVING: frozenset[Resource] = frozenset({REPLICASETS, DEPLOYMENTS, STATEFULSETS, ROLLOUTS})
+"""Kinds with ``status.observedGeneration`` that their controller never leaves out."""
 
 
 def pod_record(pod: Pod) -> PodRecord | None:
-    """Return a pod that requests GPUs; None for any other."""
+    """Return a pod that requests GPUs, or may own one that does; None for any other."""
     if pod.spec is None:
         return unreadable_pod(pod.metadata)
-    requests = gpu_requests(pod.spec).counts
-    if not requests:
+    requests, leads = gpu_requests(pod.spec).counts, _leads(pod.metadata)
+    if not requests and not leads:
         return None
     meta, status = pod.metadata, pod.status or PodStatus()
     return PodRecord(
@@ -62,9 +95,16 @@ def pod_record(pod: Pod) -> PodRecord | None:
         ready_since=_ready_since(status.conditions),
         containers_started_at=_newest_start(status),
         terminating=meta.deletion_timestamp is not None,
+        leads=leads,
         labels=_ours(meta.labels),
         annotations=_ours(meta.annotations),
     )
+
+
+def _leads(meta: Meta) -> bool:
+    """Return whether a pod may lead a group: worth keeping for its workers, whatever it is."""
+    above = meta.controller
+    return above is not None and LWS_NAME in (meta.labels or _NONE)
 
 
 def unreadable_pod(meta: Meta) -> PodRecord:
@@ -134,44 +174,81 @@ def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
     are absent: both by the API's own definition. Without a ``status`` nothing was counted.
     """
     meta, spec, status = owner.metadata, owner.spec, owner.status
-    sized = resource not in _UNSIZED
-    desired = None
-    if sized and spec is not None:
-        desired = 1 if spec.replicas is None else spec.replicas
-    stop = (meta.annotations or _NONE).get(NOTEBOOK_STOPPED)
-    stopped = resource is NOTEBOOKS and stop is not None and stop != NOTEBOOK_LOCK
-    claims = spec.persistent_volume_claim_retention_policy if spec else None
+    sized = resource in SIZED
     return OwnerObject(
         root=_root(meta, resource),
         owner=owner_ref(meta),
         resource_version=meta.resource_version,
         generation=meta.generation or 0,
         observed_generation=_observed_generation(status, resource),
-        desired=desired,
+        desired=replicas(owner) if sized and spec is not None else None,
         observed=(status.replicas or 0) if status and sized else None,
-        ready=(status.ready_replicas or 0) if status else None,
-        updated=(status.updated_replicas or 0) if status and resource not in _NO_ROLLOUT else None,
-        halted=stopped or desired == 0,
-        sized_by=intern(meta.sized_by) if sized else "",
-        deletes_volumes=claims is not None and claims.when_scaled == "Delete",
+        ready=(status.ready_replicas or 0) if status and resource in _COUNTED else None,
+        updated=(status.updated_replicas or 0) if status and resource in _ROLLED_OUT else None,
+        pods_per_replica=_pods_per_replica(spec, resource),
+        halted=is_halted(owner, resource),
+        sized_by=intern(halted_by(owner, resource)),
+        deletes_volumes=_deletes_volumes(spec),
+        unstoppable=not can_be_stopped(owner, resource),
         labels=_ours(meta.labels),
         annotations=_ours(meta.annotations),
     )
 
 
+def leader(pod: PodRecord) -> OwnerObject:
+    """Return the leader of a LeaderWorkerSet's group as the owner of its workers."""
+    return OwnerObject(
+        root=RootRef(PODS.kind, pod.namespace, pod.name, PODS.group, pod.uid), owner=pod.owner
+    )
+
+
+def governor(owner: Owner, resource: Resource) -> GovernorRecord | None:
+    """Return what owns the size of another object; None where it governs none."""
+    meta, target = owner.metadata, governed(owner, resource)
+    if target is None:
+        return None
+    return GovernorRecord(
+        ref=_root(meta, resource),
+        target=target,
+        halted=is_halted(owner, resource),
+        switched_by=intern(halted_by(owner, resource)),
+        record=(meta.annotations or _NONE).get(PAUSED),
+    )
+
+
+def _pods_per_replica(spec: OwnerSpec | None, resource: Resource) -> int | None:
+    """Return how many pods one replica has; a LeaderWorkerSet's size is 1 where it is absent."""
+    if resource is not LEADERWORKERSETS:
+        return 1
+    groups = spec.leader_worker_template if spec else None
+    return None if groups is None else groups.size or 1
+
+
+def _deletes_volumes(spec: OwnerSpec | None) -> bool:
+    """Return whether scaling down would delete volume claims.
+
+    A LeaderWorkerSet's workers are StatefulSets of their own, which are deleted with their leader.
+    """
+    if spec is None:
+        return False
+    own = spec.persistent_volume_claim_retention_policy
+    groups = spec.leader_worker_template
+    group = groups.persistent_volume_claim_retention_policy if groups else None
+    scaled = (own and own.when_scaled) or (group and group.when_scaled)
+    return scaled == "Delete" or (group is not None and group.when_deleted == "Delete")
+
+
 def _observed_generation(status: OwnerStatus | None, resource: Resource) -> int | None:
     """Return the generation that the kind's controller has seen; 0 where it has seen none.
 
-    A Notebook's status does not tell, so that nothing may be concluded from its absence there.
+    Most custom kinds do not tell, so that nothing may be concluded from its absence there.
     """
-    if resource is NOTEBOOKS:
+    if resource not in _OBSERVING:
         return None
-    return (status.observed_generation or 0) if status else 0
-
-
-def _seen_generation(status: OwnerStatus | None) -> int:
-    """Return the generation that the controller has seen; 0, which no object has, where none."""
-    return (status.observed_generation or 0) if status else 0
+    seen = status.observed_generation if status else None
+    if isinstance(seen, str):
+        return int(seen) if seen.isdecimal() else 0
+    return seen or 0
 
 
 def owner_ref(meta: Meta) -> OwnerRef | None:
@@ -238,5 +315,5 @@ def _ours(words: Mapping[str, str] | None) -> Mapping[str, str]:
     return {
         intern(key): value
         for key, value in words.items()
-        if key.startswith(PREFIX) or key == NOTEBOOK_STOPPED
+        if key.startswith(PREFIX) or key in {NOTEBOOK_STOPPED, KSERVE_STOP}
     } or _NONE

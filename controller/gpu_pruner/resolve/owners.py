@@ -16,22 +16,49 @@ from gpu_pruner.model.workload import OwnerObject, OwnerRef, PodRecord, RootRef
 
 _POD = ("", "Pod")
 
+_KNATIVE = "serving.knative.dev"
+_KSERVE = "serving.kserve.io"
+
 _OWNED: Mapping[tuple[str, str], frozenset[tuple[str, str]]] = {
     ("apps", "ReplicaSet"): frozenset({_POD}),
     ("apps", "Deployment"): frozenset({("apps", "ReplicaSet")}),
     ("apps", "StatefulSet"): frozenset({_POD}),
+    ("argoproj.io", "Rollout"): frozenset({("apps", "ReplicaSet")}),
+    # The workers of a group are a StatefulSet that its leader owns, which is a Pod.
+    _POD: frozenset({("apps", "StatefulSet")}),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): frozenset({("apps", "StatefulSet")}),
     ("kubeflow.org", "Notebook"): frozenset({("apps", "StatefulSet")}),
+    ("kubeflow.org", "Workspace"): frozenset({("apps", "StatefulSet")}),
+    (_KNATIVE, "Revision"): frozenset({("apps", "Deployment")}),
+    (_KNATIVE, "Configuration"): frozenset({(_KNATIVE, "Revision")}),
+    (_KNATIVE, "Service"): frozenset({(_KNATIVE, "Configuration")}),
+    (_KSERVE, "InferenceService"): frozenset({("apps", "Deployment"), (_KNATIVE, "Service")}),
+    (_KSERVE, "LLMInferenceService"): frozenset(
+        {("apps", "Deployment"), ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
+    ),
+    ("batch", "Job"): frozenset({_POD}),
+    ("jobset.x-k8s.io", "JobSet"): frozenset({("batch", "Job")}),
+    ("trainer.kubeflow.org", "TrainJob"): frozenset({("jobset.x-k8s.io", "JobSet")}),
+    ("kubeflow.org", "PyTorchJob"): frozenset({_POD}),
+    ("ray.io", "RayCluster"): frozenset({_POD}),
 }
 """What the controller of each watched kind makes. Anybody can write a reference into an object of
 theirs; one that no controller writes leads nowhere."""
 
+_HIGHEST = 8
+"""Most owners above a pod; the longest chain that controllers make has six. References that people
+wrote may go in a circle."""
+
 WATCHED: frozenset[tuple[str, str]] = frozenset(_OWNED)
 """Group and kind of everything that `ClusterView.owners` can hold."""
 
-PAUSABLE: frozenset[tuple[str, str]] = frozenset(
-    {("apps", "Deployment"), ("apps", "StatefulSet"), ("kubeflow.org", "Notebook")}
-)
-"""Group and kind of the roots for which `act` has a lever of that kind's name."""
+PAUSABLE: frozenset[tuple[str, str]] = WATCHED - {
+    _POD,
+    (_KNATIVE, "Revision"),
+    (_KNATIVE, "Configuration"),
+    (_KNATIVE, "Service"),
+}
+"""Group and kind of the roots for which `act` has a lever."""
 
 _DAEMON_SET = ("apps", "DaemonSet")
 
@@ -64,8 +91,8 @@ def root_of(
     if pod.owner is None:
         bare = RootRef(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)
         return Root(bare, obstacle=Reason.BARE_POD)
-    at, below = pod.owner, _POD
-    while True:  # each kind is made by another one's controller, so that the walk ends
+    at, below, here = pod.owner, _POD, _ref(pod.owner, pod.namespace)
+    for _ in range(_HIGHEST):
         here, made = _ref(at, pod.namespace), _OWNED.get((at.group, at.kind))
         if made is not None and below not in made:
             return Root(here, obstacle=Reason.UNKNOWN_OWNER)
@@ -75,6 +102,7 @@ def root_of(
         if found.owner is None:
             return Root(found.root, owner=found)
         at, below = found.owner, (at.group, at.kind)
+    return Root(here, obstacle=Reason.UNKNOWN_OWNER)
 
 
 def _ref(owner: OwnerRef, namespace: str) -> RootRef:
@@ -108,10 +136,12 @@ def obstacle_of(root: Root, rules: Rules) -> Reason | None:
     """Return why a root can never be paused, or None where it can."""
     if root.obstacle is not None:
         return root.obstacle
-    if (root.ref.group, root.ref.kind) not in PAUSABLE:
-        return Reason.NO_LEVER
-    if root.ref.kind not in rules.enabled_kinds:
-        return Reason.KIND_DISABLED
-    if root.owner is not None and root.owner.deletes_volumes:
-        return Reason.DELETES_VOLUMES
-    return None
+    ref, owner = root.ref, root.owner
+    found = (
+        ((ref.group, ref.kind) not in PAUSABLE, Reason.NO_LEVER),
+        (ref.kind not in rules.enabled_kinds, Reason.KIND_DISABLED),
+        (ref.kind in rules.warn_only_kinds, Reason.WARN_ONLY),
+        (owner is not None and owner.unstoppable, Reason.NO_LEVER),
+        (owner is not None and owner.deletes_volumes, Reason.DELETES_VOLUMES),
+    )
+    return next((reason for stands, reason in found if stands), None)

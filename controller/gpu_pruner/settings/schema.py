@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     field_validator,
@@ -27,17 +24,10 @@ from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
 from gpu_pruner.model.units import MINUTE
 from gpu_pruner.settings.addresses import ExporterAddress, ServerAddress, split_login
 from gpu_pruner.settings.credentials import Headers, Token
-from gpu_pruner.settings.durations import format_duration, parse_duration
-
-KIND_LETTERS = {
-    "d": "Deployment",
-    "r": "ReplicaSet",
-    "s": "StatefulSet",
-    "i": "InferenceService",
-    "n": "Notebook",
-    "l": "LeaderWorkerSet",
-}
-"""The Rust tool's letters for `-e`. A letter whose lever is not built yet enables nothing."""
+from gpu_pruner.settings.durations import format_duration
+from gpu_pruner.settings.lease import LeaseSettings
+from gpu_pruner.settings.levers import KIND_LETTERS, KINDS, LOSING_KINDS, known_kinds
+from gpu_pruner.settings.section import Duration, Section
 
 
 def kinds_from_letters(letters: str) -> frozenset[str]:
@@ -57,23 +47,6 @@ def kinds_from_letters(letters: str) -> frozenset[str]:
     return frozenset(KIND_LETTERS[letter] for letter in letters)
 
 
-def _seconds(value: object) -> object:
-    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        return value
-    try:
-        return parse_duration(value)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from error
-
-
-Duration = Annotated[float, BeforeValidator(_seconds)]
-"""Seconds; a bare number is seconds, ``35m`` and ``2h`` are accepted."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
 class ProfileName(StrEnum):
     """Families of exporters whose metrics can be read (`observe.profiles`)."""
 
@@ -84,7 +57,7 @@ class ProfileName(StrEnum):
     AMD = "amd"
 
 
-class _Telemetry(_Section):
+class _Telemetry(Section):
     """What both telemetry sources can be told."""
 
     profiles: tuple[ProfileName, ...] = Field(
@@ -174,7 +147,7 @@ class ScrapeSettings(_Telemetry):
         return {**values, "exporters": exporters, "logins": {**values.get("logins", {}), **logins}}
 
 
-class KubernetesSettings(_Section):
+class KubernetesSettings(Section):
     """How to reach the API server. Unset: in-cluster, else the usual kubeconfig."""
 
     kubeconfig: Path | None = Field(None, description="Path of a kubeconfig file.")
@@ -182,7 +155,7 @@ class KubernetesSettings(_Section):
     timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for one answer.")
 
 
-class BudgetSettings(_Section):
+class BudgetSettings(Section):
     """How much may be paused at once; always at least one workload, of any size."""
 
     workloads_per_cycle: int = Field(5, ge=1, description="Workloads that one cycle may pause.")
@@ -198,7 +171,7 @@ class BudgetSettings(_Section):
     )
 
 
-class Settings(_Section):
+class Settings(Section):
     """Everything that can be set, with its default."""
 
     mode: Mode = Field(Mode.DRY_RUN, description="dry-run only says what it would do (`-r`).")
@@ -253,7 +226,12 @@ class Settings(_Section):
     )
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Blast radius.")
     enabled_kinds: frozenset[str] = Field(
-        frozenset(KIND_LETTERS.values()), description="Root kinds that may be paused (`-e`)."
+        KINDS, description="Root kinds that may be paused (`-e`)."
+    )
+    warn_only_kinds: frozenset[str] = Field(
+        LOSING_KINDS,
+        description="Root kinds that are judged and reported, and never paused: those that lose "
+        "their progress by a stop. Leave one out to have it paused.",
     )
     protected_namespaces: frozenset[str] = Field(
         frozenset({"kube-system", "kube-public", "kube-node-lease"}),
@@ -269,17 +247,16 @@ class Settings(_Section):
     kubernetes: KubernetesSettings = Field(
         default=KubernetesSettings(), description="The API server."
     )
+    lease: LeaseSettings = Field(
+        default=LeaseSettings(), description="Which of several replicas acts."
+    )
     listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
     listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")
 
-    @field_validator("enabled_kinds")
+    @field_validator("enabled_kinds", "warn_only_kinds")
     @classmethod
     def _known_kinds(cls, kinds: frozenset[str]) -> frozenset[str]:
-        unknown = sorted(kinds - set(KIND_LETTERS.values()))
-        if unknown:
-            message = f"unknown kind {unknown[0]!r}; known: {', '.join(KIND_LETTERS.values())}"
-            raise ValueError(message)
-        return kinds
+        return known_kinds(kinds)
 
     @model_validator(mode="after")
     def _window_holds_enough_scrapes(self) -> Self:
@@ -321,5 +298,6 @@ class Settings(_Section):
             budget_ratio_per_hour=self.budget.ratio_per_hour,
             enabled_kinds=self.enabled_kinds,
             protected_namespaces=self.protected_namespaces,
+            warn_only_kinds=self.warn_only_kinds,
             measurable_models=self.measurable_models,
         )

@@ -277,7 +277,7 @@ async def test_a_root_that_is_gone_or_has_no_lever_is_refused() -> None:
     other = RootRef("Deployment", SPACE, "server", "example.org")
     refused = await world.actor.pause(PauseOrder(root=other, decision_id="d", why=""))
     assert refused.result is Result.REFUSED
-    assert "Deployment, Notebook, StatefulSet" in refused.detail
+    assert "these can: Deployment, InferenceService, " in refused.detail
 
 
 @pytest.mark.parametrize("age", [15.5, -15.5])

@@ -54,24 +54,7 @@ def lived(it: Story, cycles: int) -> Decision:
     return it.run(until=it.now + cycles * CYCLE).decisions[0]
 
 
-def test_a_warning_whose_deadline_passed_while_we_were_away_is_given_anew() -> None:
-    away = replace(WARNED, warned_at=moment("-600m"), pause_at=moment("-585m"))
-    it = story(away)
-    back = lived(it, 1)
-    assert (back.reason, back.book.phase, back.action) == (
-        Reason.WARNING_VOID,
-        Phase.NOMINATED,
-        Action.NONE,
-    )
-    assert "its deadline passed 585 minutes ago" in back.message
-    again = [lived(it, 1) for _ in range(20)]
-    assert [one.action for one in again if one.action is not Action.NONE] == [
-        Action.WARN,
-        Action.PAUSE,
-    ]
-
-
-def test_a_short_absence_does_not_void_a_warning() -> None:
+def test_a_deadline_that_passed_a_while_ago_is_still_one() -> None:
     assert lived(story(replace(WARNED, pause_at=moment("-5m"))), 1).action is Action.PAUSE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
+from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
 
@@ -23,9 +24,17 @@ from support.scripted_api import (
     thing,
 )
 
-from gpu_pruner.errors import ClusterError, Conflict, Forbidden, Gone, NotFound, Throttled
+from gpu_pruner.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Gone,
+    NotFound,
+    NotLeading,
+    Throttled,
+)
 from gpu_pruner.kube.client import ClusterClient, Page
-from gpu_pruner.kube.resources import DEPLOYMENTS, EVENTS, GPUWORKLOADS, NODES, PODS
+from gpu_pruner.kube.resources import DEPLOYMENTS, EVENTS, GPUWORKLOADS, NAMESPACES, NODES, PODS
 from gpu_pruner.kube.wire import Bare, Owner
 from gpu_pruner.settings.clock import SystemClock
 from gpu_pruner.settings.schema import KubernetesSettings
@@ -331,3 +340,48 @@ async def test_an_address_that_cannot_be_asked_is_told(tmp_path: Path, address: 
         await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Owner)
     await client.close()
     assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+@dataclass
+class Gate:
+    left: float
+
+    def seconds_left(self) -> float:
+        return self.left
+
+
+async def test_a_write_behind_a_closed_fence_is_not_sent_and_a_read_is(tmp_path: Path) -> None:
+    path = NAMESPACES.path(name="team-a")
+    async with ScriptedApi(lists={path: [Reply(thing("team-a"))]}) as api:
+        client = await api.client(tmp_path)
+        gate = Gate(0.0)
+        fenced = client.fenced(gate)
+        with pytest.raises(NotLeading, match="another replica may lead"):
+            await fenced.patch(NAMESPACES, "team-a", {})
+        with pytest.raises(NotLeading):
+            await fenced.create(EVENTS, {}, namespace="team-a")
+        assert (await fenced.get(NAMESPACES, "team-a", decode=Bare)).metadata.name == "team-a"
+        assert [one.method for one in api.asked] == ["GET"]
+        await client.close()
+
+
+async def test_an_open_fence_lets_writes_through_and_the_connection_itself_has_none(
+    tmp_path: Path,
+) -> None:
+    path = NAMESPACES.path(name="team-a")
+    async with ScriptedApi(others={path: [Reply(thing("team-a"))]}) as api:
+        client = await api.client(tmp_path)
+        await client.fenced(Gate(5.0)).patch(NAMESPACES, "team-a", {})
+        client.fenced(Gate(0.0))
+        await client.patch(NAMESPACES, "team-a", {})
+        assert api.count(path) == 2
+        await client.close()
+
+
+async def test_a_write_is_given_up_when_the_fence_closes_on_it(tmp_path: Path) -> None:
+    path = NAMESPACES.path(name="team-a")
+    async with ScriptedApi(others={path: [Reply(hang=True)]}) as api:
+        client = await api.client(tmp_path, timeout_seconds=3600.0)
+        with pytest.raises(ClusterError, match="gave no answer"):
+            await client.fenced(Gate(0.2)).patch(NAMESPACES, "team-a", {})
+        await client.close()

@@ -55,23 +55,39 @@ def rules(role: Manifest) -> set[Rule]:
 
 WATCH = frozenset({"list", "watch"})
 READ = WATCH | {"get"}
+ROOTS = {
+    ("apps", "replicasets"),
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("kubeflow.org", "notebooks"),
+    ("kubeflow.org", "workspaces"),
+    ("kubeflow.org", "pytorchjobs"),
+    ("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    ("argoproj.io", "rollouts"),
+    ("serving.kserve.io", "inferenceservices"),
+    ("serving.kserve.io", "llminferenceservices"),
+    ("batch", "jobs"),
+    ("jobset.x-k8s.io", "jobsets"),
+    ("ray.io", "rayclusters"),
+    ("trainer.kubeflow.org", "trainjobs"),
+}
+BETWEEN = {
+    ("serving.knative.dev", "services"),
+    ("serving.knative.dev", "configurations"),
+    ("serving.knative.dev", "revisions"),
+}
+GOVERNORS = {("keda.sh", "scaledobjects"), ("kueue.x-k8s.io", "workloads")}
 EVERY_MODE: set[Rule] = {
     ("", "pods", WATCH),
     ("", "nodes", WATCH),
     ("", "namespaces", READ),
-    ("apps", "replicasets", WATCH),
-    ("apps", "deployments", READ),
-    ("apps", "statefulsets", READ),
-    ("kubeflow.org", "notebooks", READ),
+    *((group, plural, READ) for group, plural in ROOTS),
+    *((group, plural, WATCH) for group, plural in BETWEEN | GOVERNORS),
     ("gpu-pruner.io", "gpuworkloads", READ | {"create", "patch"}),
     ("gpu-pruner.io", "gpuworkloads/status", frozenset({"patch"})),
     ("", "events", frozenset({"create", "patch"})),
 }
-LEVERS: set[Rule] = {
-    ("apps", "deployments", frozenset({"patch"})),
-    ("apps", "statefulsets", frozenset({"patch"})),
-    ("kubeflow.org", "notebooks", frozenset({"patch"})),
-}
+LEVERS: set[Rule] = {(group, plural, frozenset({"patch"})) for group, plural in ROOTS | GOVERNORS}
 
 
 def test_the_roles_grant_exactly_this() -> None:

@@ -17,10 +17,12 @@ from gpu_pruner.decide.breaker import find_breakers
 from gpu_pruner.errors import ClusterError, Forbidden
 from gpu_pruner.kube.resources import (
     DEPLOYMENTS,
+    GOVERNORS,
     GPUWORKLOADS,
     NAMESPACES,
     NODES,
     NOTEBOOKS,
+    OWNERS,
     PODS,
     REPLICASETS,
     STATEFULSETS,
@@ -32,16 +34,7 @@ from gpu_pruner.model.signals import Period
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.observe.cluster import ClusterWatch
 
-WATCHED = (
-    PODS,
-    NODES,
-    NAMESPACES,
-    REPLICASETS,
-    DEPLOYMENTS,
-    STATEFULSETS,
-    NOTEBOOKS,
-    GPUWORKLOADS,
-)
+WATCHED = (PODS, NODES, NAMESPACES, *OWNERS, *GOVERNORS, GPUWORKLOADS)
 GPU_SPEC = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
 QUICK = Pace(first=0.001, longest=0.005, absent=0.005, brief=0.0)
 

@@ -14,7 +14,7 @@ NOTHING: frozenset[str] = frozenset()
 
 def told(kind: str) -> tuple[PodRecord, dict[str, OwnerObject]]:
     workload = Told("serve", {"kind": kind})
-    (pod,) = workload.pods()
+    (pod,) = workload.pods
     return pod, {one.root.uid: one for one in workload.owners()}
 
 
