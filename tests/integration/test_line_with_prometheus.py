@@ -52,7 +52,7 @@ WORLD = World(
         ),
     ),
 )
-ALLOWED_IN_DRY_RUN = {"gpuworkloads", "events"}
+ALLOWED_IN_DRY_RUN = {"gpuworkloads", "events", "leases"}
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.prometheus]
 

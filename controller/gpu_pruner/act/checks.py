@@ -110,5 +110,5 @@ def nothing_to_restore(root: RootRef) -> str:
     return (
         "it is at zero and there is no record of its former size: it was not paused by us, the "
         "record was removed, or somebody stopped it again after a restart; "
-        f"start it with: {resume_command(root, replicas=None)}"
+        f"start it with: {resume_command(root, pause=None)}"
     )

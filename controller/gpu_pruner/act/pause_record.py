@@ -25,7 +25,7 @@ MAX_REPLICAS = 2**31 - 1
 """Source: ``spec.replicas`` is an int32."""
 
 
-class _Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _Wire(msgspec.Struct, frozen=True, kw_only=True):
     lever: str
     replicas: int | None = None
     uid: str
@@ -34,8 +34,8 @@ class _Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decision: str = ""
     why: str = ""
     by: str = ""
-    name: str = ""
-    former: dict[str, str] = {}
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    former: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 def encode(record: PauseRecord) -> str:
@@ -52,8 +52,8 @@ def encode(record: PauseRecord) -> str:
         decision=record.decision,
         why=record.why[:MAX_WHY],
         by=record.by[:MAX_BY],
-        name=record.name,
-        former=dict(record.former),
+        name=record.name or msgspec.UNSET,
+        former=dict(record.former) or msgspec.UNSET,
     )
     return msgspec.json.encode(wire).decode()
 
@@ -82,6 +82,6 @@ def decode(text: str | None) -> PauseRecord | None:
         decision=wire.decision,
         why=wire.why,
         by=wire.by,
-        name=wire.name,
-        former=wire.former,
+        name=wire.name or "",
+        former=wire.former or {},
     )

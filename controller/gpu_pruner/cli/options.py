@@ -168,6 +168,37 @@ _DECIDING = (
     ),
 )
 
+_LEASE = (
+    click.option(
+        "--lease-name", help="Name of the Lease that replicas compete for; gpu-pruner by default."
+    ),
+    click.option(
+        "--lease-namespace",
+        help="Its namespace: by default our own, and gpu-pruner-system outside a cluster.",
+    ),
+    click.option(
+        "--lease-identity", metavar="NAME", help="Name of this replica; the host's by default."
+    ),
+    click.option(
+        "--lease-duration",
+        type=_seconds,
+        metavar="SECONDS",
+        help="How long to wait for a leader that is not heard of, seconds; 15 by default.",
+    ),
+    click.option(
+        "--lease-renew-deadline",
+        type=_seconds,
+        metavar="SECONDS",
+        help="How long a leader acts on without a renewal, seconds; 10 by default.",
+    ),
+    click.option(
+        "--lease-retry",
+        type=_seconds,
+        metavar="SECONDS",
+        help="Time between two renewals, seconds; 2 by default.",
+    ),
+)
+
 _SERVING = (
     click.option("--listen-address", help="Address of the HTTP listener; 0.0.0.0 by default."),
     click.option(
@@ -201,7 +232,7 @@ def kubernetes_options(command: F) -> F:
 
 def controller_options(command: F) -> F:
     """Add every flag of a command that decides."""
-    return _with(_TELEMETRY + _DECIDING + _KUBERNETES + _LOGGING, command)
+    return _with(_TELEMETRY + _DECIDING + _LEASE + _KUBERNETES + _LOGGING, command)
 
 
 def serving_options(command: F) -> F:
@@ -216,6 +247,12 @@ _FLAGS = {
     "notice_seconds": "--ack-grace-period",
     "idle_threshold": "--idle-threshold",
     "listen_port": "--listen-port",
+    "lease.namespace": "--lease-namespace",
+    "lease.name": "--lease-name",
+    "lease.identity": "--lease-identity",
+    "lease.duration_seconds": "--lease-duration",
+    "lease.renew_deadline_seconds": "--lease-renew-deadline",
+    "lease.retry_seconds": "--lease-retry",
     "prometheus.url": "--prometheus-url",
     "prometheus.token": "--prometheus-token",
     "prometheus.headers": "--prometheus-header",
@@ -276,6 +313,14 @@ def _settings(flags: dict[str, object]) -> Settings:
             "kubernetes": {
                 "kubeconfig": _readable(flags.get("kubeconfig"), "--kubeconfig"),
                 "context": flags.get("kube_context"),
+            },
+            "lease": {
+                "name": flags.get("lease_name"),
+                "namespace": flags.get("lease_namespace"),
+                "identity": flags.get("lease_identity"),
+                "duration_seconds": flags.get("lease_duration"),
+                "renew_deadline_seconds": flags.get("lease_renew_deadline"),
+                "retry_seconds": flags.get("lease_retry"),
             },
             "listen_address": flags.get("listen_address"),
             "listen_port": flags.get("listen_port"),

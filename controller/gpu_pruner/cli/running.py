@@ -61,7 +61,9 @@ async def run(settings: Settings) -> int:
 async def _work(settings: Settings, board: Board) -> None:
     clock = clock_from_environment()
     async with connected(settings, clock, board, one_pass=False, patient=True) as controller:
-        await run_forever(controller.cycle, clock=clock, every=settings.cycle_seconds)
+        news = controller.elector.won if controller.elector else None
+        every = settings.cycle_seconds
+        await run_forever(controller.cycle, clock=clock, every=every, news=news)
 
 
 async def once(settings: Settings, *, output: str) -> int:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import structlog
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.books import NO_KIND
+from gpu_pruner.cli import election
 from gpu_pruner.errors import ClusterError, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.kube.lease_elector import Elector
+from gpu_pruner.loop.alone import Alone
 from gpu_pruner.loop.books import Books, ClusterBooks, MemoryBooks
 from gpu_pruner.loop.cycle import Cycle
 from gpu_pruner.loop.execution import Executor, Silence
@@ -46,6 +49,8 @@ class Controller:
     actor: Actor
     cycle: Cycle
     board: Board
+    elector: Elector | None
+    """None for a single pass, and where nothing can be written anyway."""
 
 
 def telemetry_source(settings: Settings, clock: Clock) -> TelemetrySource:
@@ -90,10 +95,13 @@ async def connected(
         ConfigurationError: no telemetry source, or scale-down without the GPUWorkload kind.
         ClusterError: the API server cannot be used.
     """
-    source = telemetry_source(settings, clock)
-    client = await ClusterClient.connect(settings.kubernetes, clock=clock)
-    watch = ClusterWatch(client, clock=clock)
-    try:
+    async with AsyncExitStack() as ends:
+        source = telemetry_source(settings, clock)
+        ends.push_async_callback(source.close)
+        client = await ClusterClient.connect(settings.kubernetes, clock=clock)
+        ends.push_async_callback(client.close)
+        watch = ClusterWatch(client, clock=clock)
+        ends.push_async_callback(watch.close)
         await _start_watching(watch, board, patient=patient)
         books_available = watch.view().books_available
         if settings.mode is Mode.SCALE_DOWN and not books_available:
@@ -101,17 +109,21 @@ async def connected(
         await source.start()
         gc.collect()
         gc.freeze()  # the collector need not walk the modules and the first list again and again
+        leadership: Elector | Alone = Alone()
+        silent = not books_available or (one_pass and settings.mode is Mode.DRY_RUN)
+        if one_pass and not silent:
+            leadership = await election.alone(settings, client)
+        elif not silent:
+            leadership = await ends.enter_async_context(election.elector(settings, clock))
+            await ends.enter_async_context(leadership.leading())
         yield _assembled(
             settings,
             clock,
             board,
-            parts=(client, watch, source),
-            silent=one_pass and settings.mode is Mode.DRY_RUN,
+            parts=(client, watch, source, leadership),
+            onlooker=settings.mode if one_pass else None,
+            silent=silent,
         )
-    finally:
-        await source.close()
-        await watch.close()
-        await client.close()
 
 
 async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -> None:
@@ -134,7 +146,8 @@ def _assembled(
     clock: Clock,
     board: Board,
     *,
-    parts: tuple[ClusterClient, ClusterWatch, TelemetrySource],
+    parts: tuple[ClusterClient, ClusterWatch, TelemetrySource, Elector | Alone],
+    onlooker: Mode | None,
     silent: bool,
 ) -> Controller:
     """Put the stages together.
@@ -143,18 +156,16 @@ def _assembled(
         settings: for the rules and the mode.
         clock: paces everything.
         board: where cycles are published.
-        parts: the connected client, watch and source.
+        parts: the connected client, watch and source, and who leads.
+        onlooker: see `MemoryBooks`.
         silent: whether to write nothing at all, not even an Event.
     """
-    client, watch, source = parts
-    in_memory = silent or not watch.view().books_available
-    rules = settings.rules()
-    actor = Actor(client, clock=clock, mode=settings.mode, protected=settings.protected_namespaces)
-    onlooker = settings.mode if silent else None
-    books: Books = MemoryBooks(onlooker) if in_memory else ClusterBooks(actor)
-    notifier: NotifierPort = (
-        Silence() if in_memory else Notifier(client, clock=clock, mode=settings.mode)
-    )
+    client, watch, source, leadership = parts
+    rules, mode = settings.rules(), settings.mode
+    writer = client.fenced(leadership) if isinstance(leadership, Elector) else client
+    actor = Actor(writer, clock=clock, mode=mode, protected=settings.protected_namespaces)
+    books: Books = MemoryBooks(onlooker) if silent else ClusterBooks(actor)
+    notifier: NotifierPort = Silence() if silent else Notifier(writer, clock=clock, mode=mode)
     observer = Observer(source, watch, rules)
     cycle = Cycle(
         observer=observer,
@@ -165,6 +176,7 @@ def _assembled(
         clock=clock,
         rules=rules,
         honor_labels=settings.prometheus.honor_labels if settings.prometheus else True,
+        leadership=leadership,
     )
     return Controller(
         client=client,
@@ -174,4 +186,5 @@ def _assembled(
         actor=actor,
         cycle=cycle,
         board=board,
+        elector=leadership if isinstance(leadership, Elector) else None,
     )

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from gpu_pruner.decide.standing import Check, Standing, Step
 from gpu_pruner.decide.wording import Why, clock_time, minutes, with_rule
 from gpu_pruner.model.book import Phase
@@ -71,12 +73,12 @@ def _confirmed(standing: Standing, step: Step) -> Step:
     if check.judgement is None:
         return _unmeasured(check, step)
     judged = check.judgement
-    step = replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+    step = structs.replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
     if judged.verdict is Verdict.ACTIVE:
         back = standing.enter(Phase.WATCHING, (judged.reason, judged.message))
-        return replace(step, book=back.book, reason=judged.reason, message=judged.message)
+        return structs.replace(step, book=back.book, reason=judged.reason, message=judged.message)
     if judged.verdict is Verdict.UNKNOWN:
-        return replace(step, reason=judged.reason, message=judged.message)
+        return structs.replace(step, reason=judged.reason, message=judged.message)
     now, rules = standing.now, standing.rules
     due = standing.budget.reserve(standing.workload, earliest=now + rules.notice_seconds)
     book = replace(
@@ -91,7 +93,7 @@ def _confirmed(standing: Standing, step: Step) -> Step:
     )
     what = "It will be paused" if rules.mode is Mode.SCALE_DOWN else "Rehearsal: it would be paused"
     told = f"{judged.message}. {what} at {clock_time(due, now=now)}"
-    return replace(step, book=book, action=Action.WARN, reason=Reason.WARNING, message=told)
+    return structs.replace(step, book=book, action=Action.WARN, reason=Reason.WARNING, message=told)
 
 
 def warned(standing: Standing) -> Step:
@@ -129,7 +131,7 @@ def _due(standing: Standing, due: Timestamp, since_warning: Seconds) -> Step:
         return _over_budget(standing, standing.judgement.message)
     if check.failure:
         frozen = _freeze(standing, (Reason.VERIFY_FAILED, check.failure))
-        return replace(_unmeasured(check, step), book=frozen.book)
+        return structs.replace(_unmeasured(check, step), book=frozen.book)
     if check.judgement is None:
         return _unmeasured(check, step)
     judged = check.judgement
@@ -139,7 +141,7 @@ def _due(standing: Standing, due: Timestamp, since_warning: Seconds) -> Step:
         step = _freeze(standing, (judged.reason, judged.message))
     else:
         step = _agreed(_thawed(standing, due), judged.message)
-    return replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
+    return structs.replace(step, judgement=judged, verdict=judged.verdict, verified_at=check.at)
 
 
 def _agreed(standing: Standing, message: str) -> Step:
@@ -151,7 +153,7 @@ def _agreed(standing: Standing, message: str) -> Step:
     if not _has_room(standing):
         return _over_budget(standing, message)
     step = standing.enter(Phase.PAUSING, (Reason.DUE, message), action=Action.PAUSE)
-    return replace(step, book=replace(step.book, paused_at=standing.now))
+    return structs.replace(step, book=replace(step.book, paused_at=standing.now))
 
 
 def _has_room(standing: Standing) -> bool:
@@ -170,7 +172,7 @@ def would_pause(standing: Standing) -> Step:
     """Stay latched until there is activity, a wish, or another mode."""
     ended = _ended(standing)
     if ended is not None:
-        return replace(ended, action=Action.NONE)
+        return structs.replace(ended, action=Action.NONE)
     if standing.rules.mode is not Mode.DRY_RUN:
         return _void(standing, "it was a rehearsal")
     return standing.stay((Reason.WOULD_PAUSE, standing.book.message or Reason.WOULD_PAUSE.rule))
@@ -258,7 +260,7 @@ def _thawed(standing: Standing, due: Timestamp) -> Standing:
     if standing.frozen_since is None:
         return standing
     book = replace(standing.book, pause_at=due, frozen_since=None)
-    return replace(standing, workload=replace(standing.workload, book=book))
+    return structs.replace(standing, workload=replace(standing.workload, book=book))
 
 
 def _malformed(standing: Standing, warned_at: Timestamp, pause_at: Timestamp) -> str | None:
@@ -307,8 +309,8 @@ def _void(standing: Standing, why: str) -> Step:
 def _unmeasured(check: Check, step: Step) -> Step:
     """Ask for a measurement, or say why there is none."""
     if check.wanted is not None:
-        return replace(step, action=Action.VERIFY, verify=check.wanted, window=check.window)
-    return replace(
+        return structs.replace(step, action=Action.VERIFY, verify=check.wanted, window=check.window)
+    return structs.replace(
         step,
         verdict=Verdict.UNKNOWN,
         reason=Reason.VERIFY_FAILED,

@@ -10,10 +10,9 @@ Source: ARCHITECTURE section 6, the rules for a pod and a workload.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import ceil
 
-from msgspec import structs
+import msgspec
 
 from gpu_pruner.decide.device import (
     Yardstick,
@@ -37,8 +36,7 @@ from gpu_pruner.resolve.attribution import node_key
 _UPDATED = "are up to date"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the evidence says about one workload."""
 
     verdict: Verdict
@@ -56,13 +54,14 @@ class Judgement:
 
 def suspect_nodes(snapshot: Snapshot) -> frozenset[str]:
     """Return the keys of nodes on which any device, held or not, contradicts itself."""
-    held = (
+    held = [
         node_key(pod.record.node)
         for workload in snapshot.workloads
         for pod in workload.pods
-        if any(contradicts_itself(one) for one in pod.devices)
-    )
-    loose = (node_key(one.node) for one in snapshot.loose if contradicts_itself(one))
+        for one in pod.devices
+        if contradicts_itself(one)
+    ]
+    loose = [node_key(one.node) for one in snapshot.loose if contradicts_itself(one)]
     return frozenset((*held, *loose)) - {""}
 
 
@@ -81,8 +80,7 @@ def restless_nodes(snapshot: Snapshot, yardstick: Yardstick) -> frozenset[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(msgspec.Struct, frozen=True, gc=False):
     """One workload as it is being judged."""
 
     workload: Workload
@@ -116,9 +114,10 @@ def judge_workload(
         for pod in workload.pods
         for finding in _findings(pod, yardstick, measured=measured)
     ]
-    findings = tuple(finding for _, finding in found)
-    needed = {needed_seconds(one.evidence, yardstick.rules) for one in findings}
-    window = max(needed, default=yardstick.rules.window_seconds)
+    findings = tuple([finding for _, finding in found])
+    window = yardstick.rules.window_seconds
+    for finding in findings:
+        window = max(window, needed_seconds(finding.evidence, yardstick.rules))
     why = _activity(found) or _doubt(_Look(workload, pods, found, window, yardstick))
     if why is not None:
         active = why[0] is Reason.GPU_ACTIVE
@@ -178,8 +177,9 @@ def _strength(finding: DeviceFinding) -> tuple[float, float]:
 
 def _is_ignored(pod: PodRecord, yardstick: Yardstick) -> bool:
     """Whether a pod has been Pending for so long that it no longer shields its siblings."""
-    waited = yardstick.at - pod.created_at
-    return pod.phase is PodPhase.PENDING and waited > yardstick.rules.shield_seconds
+    if pod.phase is not PodPhase.PENDING:
+        return False
+    return yardstick.at - pod.created_at > yardstick.rules.shield_seconds
 
 
 def _findings(
@@ -210,7 +210,7 @@ def _with_surroundings(evidence: DeviceEvidence, screened: DeviceEvidence) -> De
         screened.model,
     ):
         return evidence
-    return structs.replace(
+    return msgspec.structs.replace(
         evidence,
         shared=evidence.shared or screened.shared,
         model=evidence.model or screened.model,

@@ -87,16 +87,7 @@ def plan(
 
 def _turn(workload: Workload) -> tuple[bool, Timestamp, str, str, str, str, str]:
     """Order workloads for the budget: by deadline, then by root; what cannot be paused last."""
-    root, due = workload.root, workload.book.pause_at
-    return (
-        workload.tried_last,
-        float("inf") if due is None else due,
-        root.kind,
-        root.namespace,
-        root.name,
-        root.group,
-        root.uid,
-    )
+    return (workload.tried_last, _deadline(workload.book), *workload.root.order)
 
 
 def _decision(standing: Standing, step: Step) -> Decision:
@@ -131,7 +122,7 @@ def _decision_id(workload: Workload, book: Book) -> str:
 
 
 def _in_order(decisions: list[Decision]) -> tuple[Decision, ...]:
-    ordered = sorted(decisions, key=lambda one: one.workload.root)
+    ordered = sorted(decisions, key=lambda one: one.workload.root.order)
     places = [place for place, one in enumerate(ordered) if one.action is not Action.NONE]
     acting = sorted((ordered[place] for place in places), key=lambda one: _deadline(one.book))
     for place, one in zip(places, acting, strict=True):

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from gpu_pruner.decide.contested import taken_back
 from gpu_pruner.decide.standing import Standing, Step
 from gpu_pruner.decide.wording import clock_time
@@ -115,7 +117,7 @@ def _is_ours(standing: Standing, owner: OwnerObject) -> bool:
 
 def _forgotten(step: Step) -> Step:
     """Take back that there was a pause: the hourly budget must not count it."""
-    return replace(step, book=replace(step.book, paused_at=None))
+    return structs.replace(step, book=replace(step.book, paused_at=None))
 
 
 def _is_back(standing: Standing, owner: OwnerObject) -> bool:
@@ -138,7 +140,7 @@ def _ordered(standing: Standing, detail: str) -> Step:
 
 def _idle(step: Step) -> Step:
     """Show what the pause rests on: a root without pods has no evidence of its own."""
-    return replace(step, verdict=Verdict.IDLE)
+    return structs.replace(step, verdict=Verdict.IDLE)
 
 
 def _since(standing: Standing) -> str:

@@ -1,11 +1,14 @@
 """Where one workload stands in one cycle, and the step that it takes from there.
 
-The values that the state machine (`clock` before the act, `settling` after it) is written in.
+The values that the state machine (`clock` before the act, `settling` after it) is written in. They
+are Structs, because a plan of ten thousand workloads makes some ten thousand of each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from gpu_pruner.decide.budget import Budget, size
 from gpu_pruner.decide.device import Yardstick
@@ -21,8 +24,7 @@ from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import Veto
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one workload does in this cycle."""
 
     book: Book
@@ -38,8 +40,7 @@ class Step:
     verified_at: Timestamp | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One workload with everything that its next step depends on."""
 
     workload: Workload
@@ -83,12 +84,18 @@ class Standing:
     @property
     def veto(self) -> Veto | None:
         """Return the veto that keeps the workload; a hold only stops its clock."""
-        return next((one for one in self.workload.vetoes if one.reason is not Reason.HELD), None)
+        for one in self.workload.vetoes:
+            if one.reason is not Reason.HELD:
+                return one
+        return None
 
     @property
     def hold(self) -> Veto | None:
         """Return the hold, if one is set."""
-        return next((one for one in self.workload.vetoes if one.reason is Reason.HELD), None)
+        for one in self.workload.vetoes:
+            if one.reason is Reason.HELD:
+                return one
+        return None
 
     def stay(self, why: Why, *, book: Book | None = None) -> Step:
         """Stay in the phase; the book stays as it is, unless another one is given."""
@@ -162,8 +169,7 @@ class Standing:
         return judge_workload(self.workload, self.yardstick, measured=measured)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of a full-window measurement: exactly one of the three."""
 
     wanted: Period | None = None
@@ -200,7 +206,8 @@ def written(standing: Standing, step: Step) -> Book:
     """
     new = _with_keep(standing, step.book)
     reason = Reason.WARNED if step.reason is Reason.WARNING else step.reason
-    if new == standing.book and not _is_news(standing, reason):
+    is_old = new is standing.book or new == standing.book
+    if is_old and not _is_news(standing, reason):
         return standing.book
     return replace(
         new,
@@ -223,8 +230,10 @@ def _is_news(standing: Standing, reason: Reason) -> bool:
 
 def _with_keep(standing: Standing, book: Book) -> Book:
     """Remember when a keep beyond the cap was first read, because the cap counts from there."""
-    kept = next((one for one in standing.workload.vetoes if one.asked_until is not None), None)
-    if kept is None or kept.until is None:
+    for kept in standing.workload.vetoes:
+        if kept.asked_until is not None and kept.until is not None:
+            break
+    else:
         return book
     read_at = kept.until - standing.rules.keep_cap_seconds
     if book.long_keep_read_at is not None and abs(book.long_keep_read_at - read_at) < 1.0:

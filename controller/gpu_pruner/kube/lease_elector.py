@@ -123,7 +123,7 @@ class Elector:
         self._cycle = self.term
         return self._cycle
 
-    def complete_cycle(self, term: Term, at: Timestamp) -> None:
+    def complete_cycle(self, term: object, at: Timestamp) -> None:
         """Note that a leader's cycle came to its end; the next renewal carries it to the Lease.
 
         Args:
@@ -209,14 +209,16 @@ class Elector:
 
     @asynccontextmanager
     async def leading(self) -> AsyncIterator[None]:
-        """Compete while the block runs; give the Lease back after the block has ended."""
-        running = asyncio.create_task(self.run())
+        """Compete while the block runs; give the Lease back after the block has ended.
+
+        An error of our own in the competition ends the block, too: nobody would act any more.
+        """
         try:
-            yield
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(self.run())
+                yield
+                running.cancel()
         finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
             with suppress(TimeoutError):
                 async with asyncio.timeout(_RELEASE_SECONDS):
                     await self.release()
@@ -228,8 +230,6 @@ class Elector:
                 await self.attempt()
         except (ClusterError, TimeoutError) as error:
             self._say(str(error) or "no answer in time")
-        except Exception:  # noqa: BLE001 - logged; the fence closes by itself, and we go on
-            _log.exception("lease not renewed, by an error of our own")
         else:
             self._say("")
         if self._term is not None and self.term is None:

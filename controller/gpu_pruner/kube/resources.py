@@ -109,8 +109,9 @@ SCALEDOBJECTS = Resource(
     group="keda.sh", version="v1alpha1", plural="scaledobjects", kind="ScaledObject"
 )
 KUEUE_WORKLOADS = Resource(
-    group="kueue.x-k8s.io", version="v1beta1", plural="workloads", kind="Workload"
+    group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload"
 )
+"""By the version that Kueue stores since 0.15; releases before do not serve it."""
 GPUWORKLOADS = Resource(
     group="gpu-pruner.io", version="v1alpha1", plural="gpuworkloads", kind="GPUWorkload"
 )

@@ -1,4 +1,8 @@
-"""One cycle, read as a sentence: observe, resolve, decide, notify, act, record."""
+"""One cycle, read as a sentence: observe, resolve, decide, notify, act, record.
+
+A replica that does not lead goes half the way: it observes and decides, so that it can answer and
+take over at any time, and notifies, acts and records nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,12 @@ from dataclasses import dataclass, field, replace
 from gpu_pruner.decide.breaker import find_breakers
 from gpu_pruner.decide.plan import plan
 from gpu_pruner.decide.pulse import Pulse, applied, feel
+from gpu_pruner.loop.absence import Absence
+from gpu_pruner.loop.alone import Alone
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.observation import Observation, Observer
+from gpu_pruner.loop.ports import Leadership, Term
 from gpu_pruner.loop.refusals import Refusals
 from gpu_pruner.loop.verification import verify
 from gpu_pruner.model.clock import Clock
@@ -40,6 +47,10 @@ class Cycle:
     honor_labels: bool | None = None
     log: DecisionLog = field(default_factory=DecisionLog)
     refusals: Refusals = field(default_factory=Refusals)
+    leadership: Leadership = field(default_factory=Alone)
+    absence: Absence = field(default_factory=Absence)
+    _term: Term | None = None
+    """The term of the running cycle; None where another replica leads."""
     _number: int = 0
     _pulse: Pulse | None = None
 
@@ -50,12 +61,16 @@ class Cycle:
             PrunerError: a stage failed as a whole. What was done until then stands in the books.
         """
         started_at = self.clock.now()
+        self._term = self.leadership.begin_cycle()
         observation = await self.observer.look(started_at)
         snapshot = self._resolve(observation)
+        if self._term is None:
+            return self._look_on(plan(snapshot, self.rules), observation)
         decided, verified = await self._decide(snapshot, observation)
         deliveries = await self.executor.notify(decided)
         outcomes = await self.executor.act(decided, deliveries)
         self.refusals.remember(outcomes)
+        self.absence.remember(outcomes)
         ended = turned_out(decided, outcomes, deliveries)
         self._number += 1
         report = CycleReport(
@@ -72,6 +87,26 @@ class Cycle:
         self.board.publish(report)
         self.log.record(ended)
         self.log.record_troubles(outcomes)
+        self.leadership.complete_cycle(self._term, started_at)
+        return report
+
+    def _look_on(self, found: Plan, observation: Observation) -> CycleReport:
+        """Publish what is known, for reading: workloads as the leader's books have them."""
+        self._number += 1
+        standing = tuple(
+            replace(one, book=one.workload.book, action=Action.NONE) for one in found.decisions
+        )
+        report = CycleReport(
+            number=self._number,
+            started_at=observation.at,
+            finished_at=self.clock.now(),
+            plan=replace(found, decisions=standing),
+            breakers=found.breakers,
+            counts=_counts(observation, ()),
+            telemetry_available=observation.screen is not None,
+            leading=False,
+        )
+        self.board.publish(report)
         return report
 
     def failed(self, started_at: Timestamp, failure: str) -> None:
@@ -89,6 +124,7 @@ class Cycle:
                 finished_at=self.clock.now(),
                 telemetry_available=False,
                 failure=failure,
+                leading=self._term is not None,
             )
         )
 
@@ -138,7 +174,8 @@ class Cycle:
             rules=self.rules,
             breakers=found,
         )
-        return self.refusals.marked(snapshot)
+        unattended = self.absence.unattended(view, self._term)
+        return self.refusals.marked(replace(snapshot, unattended=unattended))
 
     async def _decide(
         self, snapshot: Snapshot, observation: Observation

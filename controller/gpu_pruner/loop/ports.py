@@ -49,3 +49,32 @@ class Actor(Protocol):
     async def restore(self, root: RootRef, *, by: str, why: str) -> Outcome:
         """Give back exactly what was taken."""
         ...
+
+
+class Term(Protocol):
+    """`kube.lease_elector.Term`: one stretch of leading without a break."""
+
+    @property
+    def began_at(self) -> Timestamp:
+        """Return when it began."""
+        ...
+
+    @property
+    def last_cycle_at(self) -> Timestamp | None:
+        """Return when a leader last completed a cycle before it; None where nobody knows."""
+        ...
+
+
+class Leadership(Protocol):
+    """`kube.lease_elector.Elector`, or `loop.alone.Alone` for a single pass."""
+
+    def begin_cycle(self) -> Term | None:
+        """Return the term that holds now; None where another replica leads.
+
+        Writes of the cycle that begins go out within that term only.
+        """
+        ...
+
+    def complete_cycle(self, term: Term, at: Timestamp) -> None:
+        """Note that a leader's cycle came to its end."""
+        ...

@@ -18,19 +18,34 @@ from gpu_pruner.model.units import Seconds, Timestamp
 _log = structlog.get_logger(__name__)
 
 
-async def run_forever(cycle: Cycle, *, clock: Clock, every: Seconds) -> None:
+async def run_forever(
+    cycle: Cycle, *, clock: Clock, every: Seconds, news: asyncio.Event | None = None
+) -> None:
     """Run cycles on a grid of `every` seconds; a late cycle shortens the wait, never doubles up.
 
     Args:
         cycle: what to run.
         clock: paces the loop.
         every: seconds from the start of one cycle to the start of the next.
+        news: set when the next cycle should begin at once: this replica has come to lead.
     """
+    news = news or asyncio.Event()
     while True:
+        news.clear()
         started_at = clock.now()
         await run_guarded(cycle, started_at)
         spent = max(0.0, clock.now() - started_at)  # a clock that was set back is no debt
-        await clock.sleep(max(every - spent, every / 10))
+        await _rest(clock, max(every - spent, every / 10), news)
+
+
+async def _rest(clock: Clock, seconds: Seconds, news: asyncio.Event) -> None:
+    """Wait so long, or until there is news."""
+    waits = (asyncio.ensure_future(clock.sleep(seconds)), asyncio.ensure_future(news.wait()))
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waits:
+            one.cancel()
 
 
 async def run_guarded(cycle: Cycle, started_at: Timestamp) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from gpu_pruner.model.book import Book
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period
 from gpu_pruner.model.snapshot import Breaker, Workload
@@ -28,9 +30,11 @@ class Action(StrEnum):
     """A keep came during the pause: give it back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceFinding:
-    """One device's verdict with the evidence that it rests on."""
+class DeviceFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One device's verdict with the evidence that it rests on.
+
+    A Struct, because a plan makes one for every device of the cluster.
+    """
 
     evidence: DeviceEvidence
     verdict: Verdict

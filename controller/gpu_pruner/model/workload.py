@@ -27,6 +27,11 @@ class RootRef:
         """Return ``kind/namespace/name`` in lower-case kind: how people and the CLI name it."""
         return f"{self.kind.lower()}/{self.namespace}/{self.name}"
 
+    @property
+    def order(self) -> tuple[str, str, str, str, str]:
+        """Return what roots are sorted by: compared many times, a tuple is the faster key."""
+        return self.kind, self.namespace, self.name, self.group, self.uid
+
 
 @dataclass(frozen=True, slots=True)
 class OwnerRef:

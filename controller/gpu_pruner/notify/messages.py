@@ -146,8 +146,7 @@ def _ways(decision: Decision, kind: MessageKind, *, now: Timestamp) -> tuple[str
                 "Using a GPU again is enough, too.",
             )
         case MessageKind.PAUSED:
-            replicas = book.pause.replicas if book.pause else None
-            command = resume_command(root, replicas=replicas)
+            command = resume_command(root, pause=book.pause)
             return (
                 f"To bring it back: gpu-pruner resume {root.ref}",
                 f"Or without us: {command}",

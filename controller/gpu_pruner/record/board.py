@@ -33,6 +33,8 @@ class Board:
     def publish(self, report: CycleReport) -> None:
         """Make a finished cycle the latest one, and count it."""
         since = self._latest.started_at if self._latest else None
+        if self._latest is not None and not self._latest.leading:
+            since = None  # that time was another replica's
         self.totals.add(report, since=since)
         self._breaker_names.update(breaker.name for breaker in report.breakers)
         self._latest = report
@@ -48,6 +50,16 @@ class Board:
     def planned(self) -> CycleReport | None:
         """Return the newest report that has a plan: what is known of the workloads."""
         return self._planned
+
+    @property
+    def leading(self) -> bool:
+        """Return whether this replica led in its newest cycle."""
+        return self._latest is not None and self._latest.leading
+
+    @property
+    def led(self) -> CycleReport | None:
+        """Return the newest report with a plan, if this replica leads: the one to count."""
+        return self._planned if self.leading else None
 
     @property
     def ready(self) -> bool:

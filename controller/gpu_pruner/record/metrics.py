@@ -3,6 +3,7 @@
 Answers a scrape of ``/metrics``. Aggregates only: no label carries a workload's, pod's or device's
 name, so the number of series does not grow with the cluster. The Rust tool's names keep their
 documented meaning; where its code measured something else, the help text here is what holds.
+A replica that does not lead tells 0 of what the leader tells, so that sums are right.
 `serve` calls `exposition`; the reference page is generated from `METRICS`.
 """
 
@@ -61,19 +62,23 @@ def _one(value: float) -> Samples:
 
 
 def _idle_gpus(board: Board) -> Samples:
-    idle = board.planned.idle() if board.planned else ()
+    idle = board.led.idle() if board.led else ()
     return _one(sum(decision.workload.gpus for decision in idle))
 
 
 def _kept(board: Board) -> Samples:
-    if board.planned is None or board.planned.plan is None:
+    if board.led is None or board.led.plan is None:
         return _one(0)
-    now = board.planned.plan.at
-    return _one(sum(is_kept(decision, now=now) for decision in board.planned.decisions))
+    now = board.led.plan.at
+    return _one(sum(is_kept(decision, now=now) for decision in board.led.decisions))
+
+
+def _pods_checked(board: Board) -> Samples:
+    return _one(statistics.pods_checked(board) if board.led else 0)
 
 
 def _workloads(board: Board) -> Iterator[tuple[tuple[str, ...], float]]:
-    decisions = board.planned.decisions if board.planned else ()
+    decisions = board.led.decisions if board.led else ()
     for verdict in Verdict:
         yield (verdict.value,), sum(one.verdict is verdict for one in decisions)
 
@@ -138,7 +143,7 @@ METRICS: tuple[MetricDefinition, ...] = (
         "gpu_pruner_pods_checked_total",
         GAUGE,
         "GPU pods that the last plan judged (a gauge, in spite of its name).",
-        lambda board: _one(statistics.pods_checked(board)),
+        _pods_checked,
     ),
     MetricDefinition(
         "gpu_pruner_acknowledged_workloads",
@@ -175,6 +180,13 @@ METRICS: tuple[MetricDefinition, ...] = (
         GAUGE,
         "When the last cycle ended, Unix time; absent before the first.",
         _last_cycle,
+    ),
+    MetricDefinition(
+        "gpu_pruner_leader",
+        GAUGE,
+        "1 where this replica leads, 0 where it only looks on; what is told of workloads is 0 "
+        "there, so that sums over replicas are right.",
+        lambda board: _one(float(board.leading)),
     ),
     MetricDefinition(
         "gpu_pruner_decisions_total",

@@ -44,6 +44,8 @@ class CycleReport:
     """Whether the cycle's screen was answered."""
     failure: str = ""
     """Why the cycle did not come to its end; empty where it did."""
+    leading: bool = True
+    """Whether this replica led; one that only looks on orders nothing and counts nothing."""
 
     @property
     def duration_seconds(self) -> Seconds:

@@ -100,6 +100,9 @@ class Totals:
         self.query_successes += report.counts.query_successes
         self.query_failures += report.counts.query_failures
         self._add_duration(report.duration_seconds)
+        if not report.leading:
+            self._keeps_seen = None  # what happens meanwhile is the leader's to count
+            return
         self._add_outcomes(report)
         if report.plan is None:
             return

@@ -64,7 +64,7 @@ def assemble(
         now=now,
         period=reading.period,
         scrape_interval_seconds=reading.scrape_interval_seconds,
-        workloads=tuple(sorted(workloads, key=lambda one: one.root)),
+        workloads=tuple(sorted(workloads, key=lambda one: one.root.order)),
         allocated_gpus=sum(pod.record.gpus for pod in attribution.pods),
         breakers=tuple(sorted(breakers, key=lambda one: (one.name, one.message))),
         unattributed=tuple(str(one.device) for one in attribution.loose),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from msgspec import structs
 
@@ -36,6 +37,7 @@ def is_live(pod: PodRecord) -> bool:
     return pod.phase not in _TERMINAL
 
 
+@lru_cache(maxsize=1 << 14)  # asked for every device, of a few thousand nodes
 def node_key(name: str) -> str:
     """Return what two spellings of one node's name have in common: the first DNS label.
 
@@ -84,7 +86,7 @@ def attribute(
     held = {pod.uid: _Held() for pod in finder.live.values()}
     sliced = {one.uuid for one in evidence if one.mig_instance}
     loose: list[DeviceEvidence] = []
-    for device in sorted(evidence):
+    for device in sorted(evidence, key=lambda one: (one.uuid, one.mig_instance)):
         if not device.mig_instance and device.uuid in sliced:
             continue
         holders = finder.holders(evidence[device])
@@ -136,12 +138,8 @@ class _Finder:
 
     def completed(self, found: DeviceEvidence, holders: list[PodRecord]) -> DeviceEvidence:
         """Return a device with what the cluster knows: whether it is shared, and its model."""
-        shared = (
-            found.shared
-            or len(holders) > 1
-            or node_key(found.node) in self._sharing
-            or any(self.shares(pod) for pod in holders)
-        )
+        shared = found.shared or len(holders) > 1 or node_key(found.node) in self._sharing
+        shared = shared or any(self.shares(pod) for pod in holders)
         model = found.model
         if not model and holders:
             model = self._products.get(holders[0].node, "")
@@ -150,22 +148,27 @@ class _Finder:
         return structs.replace(found, shared=shared, model=model)
 
     def holders(self, found: DeviceEvidence) -> list[tuple[PodRecord, Reason | None]]:
-        """Return the live pods that a device's labels name, each with what speaks against it."""
-        claims = {claim for labels in found.owners if (claim := self._claim(labels)) is not None}
-        live: dict[PodName, PodRecord] = {}
-        strangers = 0
-        for name, uid in claims:
+        """Return the live pods that a device's labels name, each with what speaks against it.
+
+        Those on another node than the series come from are the last.
+        """
+        live: dict[str, PodRecord] = {}
+        doubt: Reason | None = None
+        for labels in found.owners:
+            claim = self._claim(labels)
+            if claim is None:
+                continue
+            name, uid = claim
             pod = self.live.get(name)
             if pod is None or (uid and uid != pod.uid):
-                strangers += 1
+                doubt = Reason.OWNER_CHANGED
             else:
-                live[name] = pod
-        placed = [pod for pod in live.values() if not self._elsewhere(found, pod)]
-        doubt = Reason.OWNER_CHANGED if strangers else None
-        answer: list[tuple[PodRecord, Reason | None]] = [(pod, doubt) for pod in placed]
-        answer.extend(
-            (pod, Reason.WRONG_NODE) for pod in live.values() if self._elsewhere(found, pod)
-        )
+                live[pod.uid] = pod
+        answer = [
+            (pod, Reason.WRONG_NODE if self._elsewhere(found, pod) else doubt)
+            for pod in live.values()
+        ]
+        answer.sort(key=lambda one: one[1] is Reason.WRONG_NODE)
         return answer
 
     def _claim(self, labels: SeriesLabels) -> tuple[PodName, str] | None:
@@ -203,11 +206,13 @@ def _is_own_name(found: DeviceEvidence) -> bool:
     return any(found.node == name[:_HOST_NAME] for name in own)
 
 
+@lru_cache(maxsize=256)  # clusters have a handful of names
 def _is_share(resource: str) -> bool:
     """Whether a resource is a share of a GPU, as NVIDIA's device plugin names them."""
     return resource.endswith(".shared")
 
 
+@lru_cache(maxsize=256)  # clusters have a handful of names
 def _is_fraction(resource: str) -> bool:
     """Whether a resource is of another plug-in, which hands out parts in a way of its own."""
     return not resource.startswith(_WHOLE)
@@ -217,7 +222,8 @@ def _by_name(pods: Iterable[PodRecord]) -> dict[PodName, PodRecord]:
     """Return the newest incarnation under each name."""
     found: dict[PodName, PodRecord] = {}
     for pod in pods:
-        known = found.get(pod.pod_name)
+        name = pod.pod_name
+        known = found.get(name)
         if known is None or (pod.created_at, pod.uid) > (known.created_at, known.uid):
-            found[pod.pod_name] = pod
+            found[name] = pod
     return found

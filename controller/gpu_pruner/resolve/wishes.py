@@ -47,17 +47,19 @@ class Surroundings:
 
     @property
     def root_source(self) -> Source | None:
-        """Return the root object's own labels and annotations, where it can be read."""
+        """Return the root object's own labels and annotations, where there are any to read."""
         owner, ref = self.root.owner, self.root.ref
-        if owner is None:
+        if owner is None or not (owner.labels or owner.annotations):
             return None
         return Source(f"{ref.kind} {ref.name}", owner.labels, owner.annotations)
 
     @property
     def namespace_source(self) -> Source | None:
-        """Return the namespace's labels and annotations, where it is known."""
+        """Return the namespace's labels and annotations, where there are any to read."""
         one = self.namespace
-        return None if one is None else Source(f"namespace {one.name}", one.labels, one.annotations)
+        if one is None or not (one.labels or one.annotations):
+            return None
+        return Source(f"namespace {one.name}", one.labels, one.annotations)
 
     @property
     def pod_sources(self) -> tuple[Source, ...]:

@@ -89,7 +89,10 @@ class HealthHandler(ReadHandler):
 
 
 class ReadyHandler(ReadHandler):
-    """`/readyz`: is a first cycle done? Open breakers are shown, and do not unready us."""
+    """`/readyz`: is a first cycle done? Open breakers are shown, and do not unready us.
+
+    A replica that does not lead is ready, too: it answers, and it takes what people wish.
+    """
 
     @override
     def get(self) -> None:
@@ -99,6 +102,7 @@ class ReadyHandler(ReadHandler):
             "ready": report is not None,
             "waitingFor": None if report else self.board.waiting_for,
             "failure": report.failure if report else "",
+            "leading": self.board.leading,
             "breakers": [{"name": one.name, "message": one.message} for one in self.board.breakers],
         }
         self.answer(body, status=200 if report else 503)

@@ -1,4 +1,7 @@
-"""The section ``lease``: which of several replicas acts, and where they agree on it."""
+"""The section ``lease``: which of several replicas acts, and where they agree on it.
+
+The times are those of Kubernetes' own controllers (``--leader-elect-lease-duration`` and the like).
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,7 @@ _NAME = r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$"
 
 
 class LeaseSettings(Section):
-    """Which of several replicas acts: the one that holds the Lease. The others watch and answer.
-
-    The defaults are those of Kubernetes' own controllers.
-    """
+    """Which of several replicas acts: the one that holds the Lease. The others watch and answer."""
 
     name: str = Field("gpu-pruner", pattern=_NAME, max_length=253, description="Name of the Lease.")
     namespace: str | None = Field(

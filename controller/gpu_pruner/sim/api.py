@@ -8,27 +8,38 @@ which shape the ``Accept`` header asks for. The rules of writing are in `writes`
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import msgspec
 
 from gpu_pruner.model.units import Seconds
+from gpu_pruner.sim.access import Access, Person
+from gpu_pruner.sim.deletes import DeleteOptions, Dependents
 from gpu_pruner.sim.exchange import Exchange
-from gpu_pruner.sim.failures import ApiFailure, bad_request, not_allowed
+from gpu_pruner.sim.failures import (
+    bad_request,
+    invalid_option,
+    no_such_path,
+    not_allowed,
+    unsupported_patch,
+)
 from gpu_pruner.sim.faults import Faults
 from gpu_pruner.sim.listing import PARTIAL, Pages, encode_list, encode_object, list_metadata
-from gpu_pruner.sim.patches import MERGE, Patch
-from gpu_pruner.sim.resources import ACCESS_REVIEWS, Resource
-from gpu_pruner.sim.routes import Query, Route, parse_query
-from gpu_pruner.sim.scaling import encode_scale, resize
+from gpu_pruner.sim.patches import Patch, unsupported
+from gpu_pruner.sim.resources import Resource
+from gpu_pruner.sim.reviews import reviewed, token_for
+from gpu_pruner.sim.routes import Query, Route, Validation, parse_query
+from gpu_pruner.sim.scaling import encode_scale, patched_scale, replaced_scale
 from gpu_pruner.sim.selectors import Matcher, field_matcher, label_matcher
 from gpu_pruner.sim.state import State
 from gpu_pruner.sim.store import Item
 from gpu_pruner.sim.tables import TABLE, encode_table
+from gpu_pruner.sim.targets import Target
 from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text
 from gpu_pruner.sim.watching import Watch, WatchOptions
-from gpu_pruner.sim.writes import DeleteOptions, Target
+from gpu_pruner.sim.writes import WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +49,31 @@ class _Call:
     exchange: Exchange
     target: Target
     query: Query
-    user: str
+    asker: Person
+    options: WriteOptions = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read how the client wants something written."""
+        program = self.exchange.header("User-Agent").partition("/")[0]
+        options = WriteOptions(
+            dry_run=self.query.dry_run,
+            manager=self.query.field_manager or program or "unknown",
+            strict=self.query.validation is Validation.STRICT,
+        )
+        object.__setattr__(self, "options", options)
 
     @property
     def accept(self) -> str:
         """Return the ``Accept`` header."""
         return self.exchange.header("Accept")
+
+    @property
+    def warnings(self) -> Mapping[str, str]:
+        """Return the header that tells of unknown fields."""
+        if self.query.validation is not Validation.WARN or not self.options.unknown:
+            return {}
+        told = (f'299 - "unknown field \\"{one}\\""' for one in self.options.unknown)
+        return {"Warning": ", ".join(told)}
 
 
 class Api:
@@ -53,6 +83,7 @@ class Api:
         self,
         state: State,
         *,
+        access: Access,
         faults: Faults,
         bookmark_seconds: Seconds,
     ) -> None:
@@ -61,6 +92,7 @@ class Api:
         self._store = state.store
         self._writer = state.writer
         self._now = state.moments.now
+        self._access = access
         self._faults = faults
         self._bookmark_seconds = bookmark_seconds
 
@@ -71,20 +103,29 @@ class Api:
             return False
         if route.name and resource.namespaced and not route.namespace:
             return False
-        subresources = {"": True, "status": resource.has_status, "scale": resource.has_scale}
+        subresources = {
+            "": not (resource.create_only and route.name),
+            "status": resource.has_status,
+            "scale": resource.scale is not None,
+            "token": resource.token_requests,
+        }
         return subresources.get(route.subresource, False)
 
-    async def answer(self, exchange: Exchange, *, route: Route, user: str) -> None:
-        """Answer a request whose path exists.
+    def knows_group(self, route: Route) -> bool:
+        """Tell whether there is anything in the group of a route."""
+        return any(one.group == route.group for one in self.catalogue)
+
+    async def answer(self, exchange: Exchange, *, route: Route, asker: Person) -> None:
+        """Answer a request whose path exists and who is allowed to make it.
 
         Raises:
             ApiFailure: it is refused.
         """
         resource = self._resource(route)
         if resource is None:
-            raise ApiFailure(HTTPStatus.NOT_FOUND, "NotFound", "there is no such resource")
+            raise no_such_path()
         target = Target(resource, route.namespace, route.name, route.subresource)
-        call = _Call(exchange, target, parse_query(exchange.argument), user)
+        call = _Call(exchange, target, parse_query(exchange.argument), asker)
         match exchange.method:
             case "GET" if call.query.watch:
                 await self._watch(call)
@@ -92,12 +133,14 @@ class Api:
                 await self._send(call, self._writer.existing(target))
             case "GET":
                 await self._list(call)
+            case "POST" if resource.create_only or target.subresource == "token":
+                await self._review(call)
             case "POST" if not target.name:
                 await self._create(call)
             case "PATCH" if target.name:
                 await self._send(call, self._patch(call))
             case "PUT" if target.name:
-                await self._send(call, self._replace(call))
+                await self._replace(call)
             case "DELETE" if target.name and not target.subresource:
                 await self._delete(call)
             case _:
@@ -109,7 +152,7 @@ class Api:
     async def _send(self, call: _Call, item: Item, *, status: int = HTTPStatus.OK) -> None:
         is_scale = call.target.subresource == "scale"
         body = encode_scale(item) if is_scale else self._object(call, item)
-        await call.exchange.answer(body, status=status)
+        await call.exchange.answer(body, status=status, headers=call.warnings)
 
     def _object(self, call: _Call, item: Item) -> bytes:
         if TABLE in call.accept:
@@ -124,7 +167,8 @@ class Api:
         if query.continue_token:
             page = self.pages.following(query.continue_token, query.limit)
         else:
-            matcher = _matcher(call.target, query)
+            selects = bool(query.label_selector or query.field_selector)
+            matcher = _matcher(call.target, query) if selects else None
             namespace = call.target.namespace
             page = self.pages.first(resource, namespace, matcher=matcher, limit=query.limit)
         if TABLE in call.accept:
@@ -153,50 +197,58 @@ class Api:
         closing = asyncio.ensure_future(_end_when_closed(exchange, watch))
         try:
             async for line in watch.lines():
-                await self._faults.until_lifted(exchange.method, exchange.path, user=call.user)
+                await self._faults.until_lifted(
+                    exchange.method, exchange.path, user=call.asker.name
+                )
                 if not await exchange.write(line):
                     break
             exchange.end_stream()
         finally:
             closing.cancel()
 
+    async def _review(self, call: _Call) -> None:
+        target, body = call.target, _object(call.exchange.body)
+        if target.subresource == "token":
+            account = self._writer.existing(target)
+            answer = token_for(account, body, access=self._access, now=self._now())
+        else:
+            answer = reviewed(target.resource, body, access=self._access, asker=call.asker)
+        await call.exchange.answer(msgspec.json.encode(answer), status=HTTPStatus.CREATED)
+
     async def _create(self, call: _Call) -> None:
-        body = _object(call.exchange.body)
-        if call.target.resource is ACCESS_REVIEWS:
-            body["status"] = {"allowed": True}
-            await call.exchange.answer(msgspec.json.encode(body), status=HTTPStatus.CREATED)
-            return
-        item = self._writer.create(call.target, body, dry_run=call.query.dry_run)
+        body = _object_of(call.target.resource, call.exchange.body)
+        item = self._writer.create(call.target, body, call.options)
         await self._send(call, item, status=HTTPStatus.CREATED)
 
     def _patch(self, call: _Call) -> Item:
-        body = _decoded(call.exchange.body)
         kind = call.exchange.header("Content-Type").partition(";")[0].strip()
-        patch = Patch(kind, body)
+        if unsupported(kind, call.target.resource):
+            raise unsupported_patch(kind)
+        patch = Patch(kind, _decoded(call.exchange.body))
         if call.target.subresource == "scale":
-            patch = Patch(MERGE, resize(body))
-        return self._writer.patch(call.target, patch, dry_run=call.query.dry_run)
+            patch = patched_scale(self._writer.existing(call.target), patch.body)
+        return self._writer.patch(call.target, patch, call.options)
 
-    def _replace(self, call: _Call) -> Item:
-        body = _object(call.exchange.body)
-        if call.target.subresource == "scale":
-            patch = Patch(MERGE, resize(body))
-            return self._writer.patch(call.target, patch, dry_run=call.query.dry_run)
-        return self._writer.replace(call.target, body, dry_run=call.query.dry_run)
+    async def _replace(self, call: _Call) -> None:
+        target, options = call.target, call.options
+        if target.subresource == "scale":
+            scale = _object(call.exchange.body)
+            patch = replaced_scale(self._writer.existing(target), scale)
+            await self._send(call, self._writer.patch(target, patch, options))
+            return
+        body = _object_of(target.resource, call.exchange.body)
+        if target.resource.upserts and self._store.get(target.resource, target.key) is None:
+            item = self._writer.create(target, body, options)
+            await self._send(call, item, status=HTTPStatus.CREATED)
+            return
+        await self._send(call, self._writer.replace(target, body, options))
 
     async def _delete(self, call: _Call) -> None:
         exchange, target = call.exchange, call.target
         asked = _object(exchange.body) if exchange.body else {}
-        grace = exchange.argument("gracePeriodSeconds") or child(asked, "gracePeriodSeconds")
-        policy = exchange.argument("propagationPolicy") or text(asked, "propagationPolicy")
-        options = DeleteOptions(
-            grace_seconds=None if grace is None else number({"grace": grace}, "grace"),
-            uid=text(asked, "preconditions", "uid"),
-            version=text(asked, "preconditions", "resourceVersion"),
-            orphan=policy == "Orphan",
-        )
-        item = self._writer.delete(target, options, dry_run=call.query.dry_run)
-        if self._store.get(target.resource, target.key) is not None:
+        options = _delete_options(exchange, asked)
+        item, is_gone = self._writer.delete(target, options, dry_run=call.query.dry_run)
+        if not is_gone:
             await self._send(call, item)
             return
         status: JsonObject = {
@@ -207,6 +259,19 @@ class Api:
             "details": _deleted(target.resource, item),
         }
         await exchange.answer(msgspec.json.encode(status))
+
+
+def _delete_options(exchange: Exchange, asked: JsonObject) -> DeleteOptions:
+    grace = exchange.argument("gracePeriodSeconds") or child(asked, "gracePeriodSeconds")
+    policy = exchange.argument("propagationPolicy") or text(asked, "propagationPolicy")
+    if policy not in {"", *Dependents}:
+        raise invalid_option("propagationPolicy", policy)
+    return DeleteOptions(
+        grace_seconds=None if grace is None else number({"grace": grace}, "grace"),
+        uid=text(asked, "preconditions", "uid"),
+        version=text(asked, "preconditions", "resourceVersion"),
+        dependents=Dependents(policy or Dependents.BACKGROUND),
+    )
 
 
 def _matcher(target: Target, query: Query) -> Matcher:
@@ -226,7 +291,8 @@ def _head(call: _Call) -> JsonObject:
 
 
 def _deleted(resource: Resource, item: Item) -> JsonObject:
-    return {"name": item.name, "group": resource.group, "kind": resource.plural, "uid": item.uid}
+    group: JsonObject = {"group": resource.group} if resource.group else {}
+    return {"name": item.name, **group, "kind": resource.plural, "uid": item.uid}
 
 
 def _decoded(body: bytes) -> object:
@@ -241,6 +307,16 @@ def _object(body: bytes) -> JsonObject:
     if not isinstance(decoded, dict):
         raise bad_request("the body is not an object")
     return mapping(decoded)
+
+
+def _object_of(resource: Resource, body: bytes) -> JsonObject:
+    """Read an object, which is of the kind of its path, and says so where that is a custom one."""
+    decoded = _object(body)
+    stated = (text(decoded, "apiVersion"), text(decoded, "kind"))
+    says_nothing = stated == ("", "") and not resource.custom
+    if not says_nothing and stated != (resource.api_version, resource.kind):
+        raise bad_request(f"{stated[0]} {stated[1]} cannot be handled as a {resource.kind}")
+    return decoded
 
 
 async def _end_when_closed(exchange: Exchange, watch: Watch) -> None:

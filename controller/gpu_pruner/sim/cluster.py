@@ -16,12 +16,12 @@ import yaml
 
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
+from gpu_pruner.sim.access import Access
 from gpu_pruner.sim.api import Api
 from gpu_pruner.sim.controllers.loop import ControlLoop
 from gpu_pruner.sim.exporter import Exporter
 from gpu_pruner.sim.faults import Fault, Faults, Trouble
 from gpu_pruner.sim.history import Scraping, openmetrics_history
-from gpu_pruner.sim.identity import uuid_of
 from gpu_pruner.sim.journal import RequestRecord
 from gpu_pruner.sim.kubelet import Pace
 from gpu_pruner.sim.meter import Meter
@@ -30,9 +30,9 @@ from gpu_pruner.sim.seeding import node_condition, seed
 from gpu_pruner.sim.serving import Server
 from gpu_pruner.sim.state import State
 from gpu_pruner.sim.store import Item, Key
+from gpu_pruner.sim.targets import Target
 from gpu_pruner.sim.tree import JsonObject, mapping, with_value
 from gpu_pruner.sim.world import World, within
-from gpu_pruner.sim.writes import Target
 
 CONTROLLER = "gpu-pruner"
 OPERATOR = "operator"
@@ -49,7 +49,7 @@ class Tuning:
     history: int = 10_000
     """How many changes of each resource are remembered for watches."""
     anonymous: str = ""
-    """Who a request without a token is; empty: nobody, 401. kubectl sends no token over HTTP."""
+    """Who a request without a token is; empty: nobody, 403. kubectl sends no token over HTTP."""
 
 
 class SimulatedCluster:
@@ -77,19 +77,24 @@ class SimulatedCluster:
         self.begin: Timestamp = clock.now()
         self._port = port
         self._crds = crds
-        self._tokens = {user: uuid_of(world.seed, "token", user) for user in users}
+        self._access = Access(world.seed, users, anonymous=tuning.anonymous)
         self._state = State.empty(world, clock, history=tuning.history)
         self._exporter = Exporter(
             Meter(world, self._state.occupancy, begin=self.begin), self._state.occupancy
         )
         self._control = ControlLoop(self._state, pace=tuning.pace)
-        self._api = Api(self._state, faults=self.faults, bookmark_seconds=tuning.bookmark_seconds)
+        self._api = Api(
+            self._state,
+            access=self._access,
+            faults=self.faults,
+            bookmark_seconds=tuning.bookmark_seconds,
+        )
         self._server = Server(
             self._api,
+            access=self._access,
             faults=self.faults,
             now=self._state.moments.now,
             scrape=self._scrape,
-            users={token: user for user, token in self._tokens.items()} | {"": tuning.anonymous},
         )
         self.requests: list[RequestRecord] = self._server.requests
 
@@ -120,7 +125,7 @@ class SimulatedCluster:
 
     def token(self, user: str = CONTROLLER) -> str:
         """Return the bearer token of a user that the cluster knows."""
-        return self._tokens[user]
+        return self._access.token(user)
 
     def kubeconfig(self, user: str = CONTROLLER) -> str:
         """Return a kubeconfig file for a user that the cluster knows."""

@@ -69,7 +69,7 @@ def _entries(resource: Resource) -> list[JsonObject]:
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
     entries = [entry]
-    for name, present in (("status", resource.has_status), ("scale", resource.has_scale)):
+    for name, present in (("status", resource.has_status), ("scale", resource.scale is not None)):
         if present:
             sub: JsonObject = {
                 "name": f"{resource.plural}/{name}",

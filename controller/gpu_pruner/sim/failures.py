@@ -32,8 +32,9 @@ class ApiFailure(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details is not None or self.retry_after_seconds is not None:
             details = dict(self.details or {})
             if self.retry_after_seconds is not None:
@@ -44,7 +45,7 @@ class ApiFailure(Exception):
 
 
 def _details(resource: Resource, name: str) -> JsonObject:
-    details: JsonObject = {"name": name}
+    details: JsonObject = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
     details["kind"] = resource.plural
@@ -81,11 +82,13 @@ def conflict(resource: Resource, name: str, *, why: str) -> ApiFailure:
     )
 
 
-def invalid(resource: Resource, name: str, *, field: str, why: str) -> ApiFailure:
+def invalid(
+    resource: Resource, name: str, *, field: str, why: str, cause: str = "FieldValueInvalid"
+) -> ApiFailure:
     """Return 422 ``Invalid``: the object breaks a rule of its kind at a field."""
     details = _details(resource, name)
     details["kind"] = resource.kind
-    details["causes"] = [{"reason": "FieldValueInvalid", "message": why, "field": field}]
+    details["causes"] = [{"reason": cause, "message": why, "field": field}]
     return ApiFailure(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "Invalid",
@@ -93,6 +96,50 @@ def invalid(resource: Resource, name: str, *, field: str, why: str) -> ApiFailur
         f"{field}: {why}",
         details,
     )
+
+
+def invalid_option(field: str, value: str) -> ApiFailure:
+    """Return 422 ``Invalid``: a query parameter of a write has a value that there is not."""
+    why = f"Unsupported value: {value[:80]!r}"
+    cause = {"reason": "FieldValueNotSupported", "message": why, "field": field}
+    details: JsonObject = {"group": "meta.k8s.io", "causes": [cause]}
+    code = HTTPStatus.UNPROCESSABLE_ENTITY
+    return ApiFailure(code, "Invalid", f"the options are invalid: {field}: {why}", details)
+
+
+def mistyped(resource: Resource, why: str, *, is_patch: bool) -> ApiFailure:
+    """Return what a body gets that cannot be decoded: 400, or 422 where it came by a patch."""
+    if not is_patch:
+        return bad_request(f"{resource.kind} cannot be handled as a {resource.kind}: {why}")
+    causes = [{"reason": "FieldValueInvalid", "message": why, "field": "patch"}]
+    code = HTTPStatus.UNPROCESSABLE_ENTITY
+    return ApiFailure(code, "Invalid", f"the patch is invalid: {why}", {"causes": causes})
+
+
+def create_with_version() -> ApiFailure:
+    """Return 500 without a reason, which is what a create with a resourceVersion really gets."""
+    message = "resourceVersion should not be set on objects to be created"
+    return ApiFailure(HTTPStatus.INTERNAL_SERVER_ERROR, "", message)
+
+
+def forbidden(user: str, what: str, *, details: JsonObject, name: str = "") -> ApiFailure:
+    """Return 403 ``Forbidden``.
+
+    Args:
+        user: who.
+        what: is not allowed, from the verb on.
+        details: of the answer.
+        name: how the message begins: which object.
+    """
+    subject = f"{name} is forbidden" if name else "forbidden"
+    message = f'{subject}: User "{user}" cannot {what}'
+    return ApiFailure(HTTPStatus.FORBIDDEN, "Forbidden", message, details)
+
+
+def no_such_path() -> ApiFailure:
+    """Return 404 ``NotFound``: the group exists, the path in it does not."""
+    message = "the server could not find the requested resource"
+    return ApiFailure(HTTPStatus.NOT_FOUND, "NotFound", message, {})
 
 
 def bad_request(why: str) -> ApiFailure:

@@ -20,7 +20,7 @@ class RequestRecord:
     at: Timestamp
     """Simulated Unix seconds when it was answered; of a watch, when it began."""
     user: str
-    """Empty for a request that was not authenticated."""
+    """Empty for a token that nobody has."""
     verb: str
     """``get``, ``list``, ``watch``, ``create``, ``update``, ``patch`` or ``delete``."""
     method: str

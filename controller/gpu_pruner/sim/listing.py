@@ -32,6 +32,8 @@ class Page:
     """The state that the whole list shows."""
     token: str = ""
     remaining: int = 0
+    is_counted: bool = True
+    """Whether the answer tells how many items remain: not where a selector was given."""
 
 
 class Pages:
@@ -42,11 +44,14 @@ class Pages:
         self._lists: OrderedDict[str, Page] = OrderedDict()
         self._count = 0
 
-    def first(self, resource: Resource, namespace: str, *, matcher: Matcher, limit: int) -> Page:
+    def first(
+        self, resource: Resource, namespace: str, *, matcher: Matcher | None, limit: int
+    ) -> Page:
         """Return the first page of the newest state; everything where the limit is 0."""
         found = self._store.all(resource, namespace)
-        items = tuple(one for one in found if matcher(one.body))
-        return self._cut(Page(items, self._store.version), offset=0, limit=limit)
+        items = tuple(one for one in found if matcher is None or matcher(one.body))
+        whole = Page(items, self._store.version, is_counted=matcher is None)
+        return self._cut(whole, offset=0, limit=limit)
 
     def following(self, token: str, limit: int) -> Page:
         """Return the next page.
@@ -77,14 +82,18 @@ class Pages:
             self._lists[name] = whole
             while len(self._lists) > _REMEMBERED:
                 self._lists.popitem(last=False)
-        return Page(whole.items[offset:end], whole.version, f"{name}.{end}", remaining)
+        items = whole.items[offset:end]
+        token = f"{name}.{end}"
+        return Page(items, whole.version, token, remaining, is_counted=whole.is_counted)
 
 
 def list_metadata(page: Page) -> JsonObject:
     """Return the metadata of a list: its version and how to go on."""
     metadata: JsonObject = {"resourceVersion": str(page.version)}
     if page.token:
-        metadata |= {"continue": page.token, "remainingItemCount": page.remaining}
+        metadata["continue"] = page.token
+        if page.is_counted:
+            metadata["remainingItemCount"] = page.remaining
     return metadata
 
 

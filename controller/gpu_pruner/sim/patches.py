@@ -27,6 +27,13 @@ class Patch:
     """Decoded JSON."""
 
 
+def unsupported(content_type: str, resource: Resource) -> bool:
+    """Tell whether a kind cannot be patched in this way: custom ones not by a strategic merge."""
+    return content_type not in {MERGE, JSON_PATCH} and (
+        content_type != STRATEGIC or resource.custom
+    )
+
+
 def patched(body: JsonObject, patch: Patch, *, resource: Resource) -> JsonObject:
     """Return the body with a patch applied.
 

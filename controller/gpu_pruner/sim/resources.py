@@ -7,9 +7,10 @@ path under it answers 404 as on a real server. Called by `api`, `writes` and `co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpu_pruner.sim.tree import JsonObject, child, elements, mapping, number, text, texts
+from gpu_pruner.sim.builtin_schemas import CONFIG_MAP, LEASE, SIZED
+from gpu_pruner.sim.tree import JsonObject, child, elements, mapping, number, strings, text, texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,16 @@ class Column:
     json_path: str
     type: str = "string"
     priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalePaths:
+    """Where the scale subresource finds what it shows."""
+
+    desired: tuple[str, ...] = ("spec", "replicas")
+    observed: tuple[str, ...] = ("status", "replicas")
+    selector: tuple[str, ...] = ()
+    """Of a custom kind: a string. Built-in kinds have ``spec.selector.matchLabels``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,16 +44,25 @@ class Resource:
     namespaced: bool = True
     has_status: bool = True
     """Has a status subresource: the main resource then ignores ``status``, and the reverse."""
-    has_scale: bool = False
+    scale: ScalePaths | None = None
+    """Has a scale subresource, and where it finds what it shows."""
+    has_generation: bool = False
+    """Counts the changes of what is desired."""
+    upserts: bool = False
+    """A PUT of an object that is not there creates it."""
+    unconditional: bool = True
+    """A PUT need not say which version it replaces."""
     custom: bool = False
     """Defined by a CRD: no strategic merge patch, list items carry their kind."""
     create_only: bool = False
     """A review: answers a POST and is not stored."""
+    token_requests: bool = False
+    """Has a token subresource."""
     singular: str = ""
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     schema: JsonObject | None = None
-    """``openAPIV3Schema`` of a CRD."""
+    """``openAPIV3Schema`` of a CRD, or what is checked of a built-in kind."""
 
     @property
     def api_version(self) -> str:
@@ -79,7 +99,9 @@ def _apps(plural: str, kind: str, *, has_scale: bool, short: str) -> Resource:
         version="v1",
         plural=plural,
         kind=kind,
-        has_scale=has_scale,
+        scale=ScalePaths() if has_scale else None,
+        has_generation=True,
+        schema=SIZED if has_scale else None,
         singular=kind.lower(),
         short_names=(short,),
     )
@@ -88,7 +110,11 @@ def _apps(plural: str, kind: str, *, has_scale: bool, short: str) -> Resource:
 PODS = _core("pods", "Pod", short="po", has_status=True)
 NODES = _core("nodes", "Node", short="no", has_status=True)
 NAMESPACES = _core("namespaces", "Namespace", short="ns", has_status=True)
-EVENTS = _core("events", "Event", short="ev")
+EVENTS = replace(_core("events", "Event", short="ev"), upserts=True)
+CONFIG_MAPS = replace(_core("configmaps", "ConfigMap", short="cm"), schema=CONFIG_MAP)
+SERVICE_ACCOUNTS = replace(
+    _core("serviceaccounts", "ServiceAccount", short="sa"), token_requests=True
+)
 DEPLOYMENTS = _apps("deployments", "Deployment", has_scale=True, short="deploy")
 REPLICASETS = _apps("replicasets", "ReplicaSet", has_scale=True, short="rs")
 STATEFULSETS = _apps("statefulsets", "StatefulSet", has_scale=True, short="sts")
@@ -98,6 +124,8 @@ NOTEBOOKS = Resource(
     version="v1",
     plural="notebooks",
     kind="Notebook",
+    has_generation=True,
+    unconditional=False,
     custom=True,
     singular="notebook",
 )
@@ -107,36 +135,54 @@ CRDS = Resource(
     plural="customresourcedefinitions",
     kind="CustomResourceDefinition",
     namespaced=False,
+    has_generation=True,
     singular="customresourcedefinition",
     short_names=("crd",),
 )
 LEASES = Resource(
-    group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", has_status=False
-)
-ACCESS_REVIEWS = Resource(
-    group="authorization.k8s.io",
+    group="coordination.k8s.io",
     version="v1",
-    plural="selfsubjectaccessreviews",
-    kind="SelfSubjectAccessReview",
-    namespaced=False,
+    plural="leases",
+    kind="Lease",
     has_status=False,
-    create_only=True,
+    upserts=True,
+    unconditional=False,
+    schema=LEASE,
 )
+
+
+def _review(group: str, kind: str) -> Resource:
+    return Resource(
+        group=group,
+        version="v1",
+        plural=f"{kind.lower()}s",
+        kind=kind,
+        namespaced=False,
+        has_status=False,
+        create_only=True,
+    )
+
+
+OWN_ACCESS_REVIEWS = _review("authorization.k8s.io", "SelfSubjectAccessReview")
+ACCESS_REVIEWS = _review("authorization.k8s.io", "SubjectAccessReview")
+TOKEN_REVIEWS = _review("authentication.k8s.io", "TokenReview")
 BUILT_IN = (
     PODS,
     NODES,
     NAMESPACES,
     EVENTS,
-    _core("configmaps", "ConfigMap", short="cm"),
+    CONFIG_MAPS,
     _core("services", "Service", short="svc", has_status=True),
-    _core("serviceaccounts", "ServiceAccount", short="sa"),
+    SERVICE_ACCOUNTS,
     DEPLOYMENTS,
     REPLICASETS,
     STATEFULSETS,
     DAEMONSETS,
     CRDS,
     LEASES,
+    OWN_ACCESS_REVIEWS,
     ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
 )
 
 
@@ -182,9 +228,12 @@ def resources_of_crd(crd: JsonObject) -> tuple[Resource, ...]:
             kind=kind,
             namespaced=text(crd, "spec", "scope") != "Cluster",
             has_status=child(version, "subresources", "status") is not None,
+            has_generation=True,
+            unconditional=False,
+            scale=_scale_paths(mapping(version, "subresources", "scale")),
             custom=True,
             singular=text(names, "singular") or kind.lower(),
-            short_names=_short_names(names),
+            short_names=tuple(strings(names, "shortNames")),
             columns=tuple(_column(one) for one in elements(version, "additionalPrinterColumns")),
             schema=mapping(version, "schema", "openAPIV3Schema") or None,
         )
@@ -193,9 +242,18 @@ def resources_of_crd(crd: JsonObject) -> tuple[Resource, ...]:
     )
 
 
-def _short_names(names: JsonObject) -> tuple[str, ...]:
-    found = names.get("shortNames")
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+def _scale_paths(scale: JsonObject) -> ScalePaths | None:
+    if not scale:
+        return None
+    return ScalePaths(
+        desired=_path(scale, "specReplicasPath"),
+        observed=_path(scale, "statusReplicasPath"),
+        selector=_path(scale, "labelSelectorPath"),
+    )
+
+
+def _path(scale: JsonObject, key: str) -> tuple[str, ...]:
+    return tuple(one for one in text(scale, key).split(".") if one)
 
 
 def _column(column: JsonObject) -> Column:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from urllib.parse import unquote
 
-from gpu_pruner.sim.failures import bad_request
+from gpu_pruner.sim.failures import bad_request, invalid_option
 
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
@@ -46,6 +47,14 @@ def parse_route(path: str) -> Route | None:
     return Route(group, version, plural, namespace, name, subresource)
 
 
+class Validation(StrEnum):
+    """What becomes of fields that the kind does not have."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """The query parameters that the server understands."""
@@ -60,6 +69,8 @@ class Query:
     timeout_seconds: float | None = None
     send_initial_events: bool = False
     dry_run: bool = False
+    validation: Validation = Validation.WARN
+    field_manager: str = ""
 
 
 def parse_query(argument: Callable[[str], str]) -> Query:
@@ -69,11 +80,13 @@ def parse_query(argument: Callable[[str], str]) -> Query:
         argument: returns the last value of a parameter, or the empty string.
 
     Raises:
-        ApiFailure: 400, a number is none, or a dry run other than ``All``.
+        ApiFailure: 400, a number is none; 422, an option has a value that there is not.
     """
-    dry_run = argument("dryRun")
+    dry_run, validation = argument("dryRun"), argument("fieldValidation")
     if dry_run not in {"", "All"}:
-        raise bad_request("dryRun can only be All")
+        raise invalid_option("dryRun", dry_run)
+    if validation not in {"", *Validation}:
+        raise invalid_option("fieldValidation", validation)
     timeout = argument("timeoutSeconds")
     return Query(
         watch=_truth(argument("watch")),
@@ -86,6 +99,8 @@ def parse_query(argument: Callable[[str], str]) -> Query:
         timeout_seconds=float(_whole("timeoutSeconds", timeout)) if timeout else None,
         send_initial_events=_truth(argument("sendInitialEvents")),
         dry_run=bool(dry_run),
+        validation=Validation(validation or Validation.WARN),
+        field_manager=argument("fieldManager"),
     )
 
 

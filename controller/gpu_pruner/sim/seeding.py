@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 
 from gpu_pruner.model.units import MINUTE, Timestamp, rfc3339
+from gpu_pruner.settings.lease import OWN_NAMESPACE
 from gpu_pruner.sim.controllers.loop import ControlLoop
 from gpu_pruner.sim.meter import board_of
 from gpu_pruner.sim.resources import NAMESPACES, NODES, Resource
 from gpu_pruner.sim.state import State
+from gpu_pruner.sim.targets import Target
 from gpu_pruner.sim.tree import JsonObject, mapping, with_value
 from gpu_pruner.sim.world import Namespace, Node, Workload
-from gpu_pruner.sim.writes import Target
 
 _SIZED = frozenset({"Deployment", "StatefulSet"})
 _A_DAY = 24 * 60 * MINUTE
@@ -42,7 +43,7 @@ def seed(state: State, control: ControlLoop, *, begin: Timestamp) -> None:
 def _create_namespaces(state: State) -> None:
     described = {one.name: one for one in state.world.namespaces}
     used = {one.namespace for one in state.world.workloads}
-    for name in sorted({"default", "kube-system", *used, *described}):
+    for name in sorted({"default", "kube-system", OWN_NAMESPACE, *used, *described}):
         namespace = described.get(name, Namespace(name=name))
         metadata: JsonObject = {
             "name": name,

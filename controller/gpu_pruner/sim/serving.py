@@ -1,14 +1,15 @@
 """The HTTP face of the simulated cluster: one loopback port for API server and exporters.
 
 Imitates the transport of a real server: bearer tokens (401 for unknown ones; health and version
-are open to all), faults, and a plain-text 404 for a path that is no resource. Requests of resources
-are answered by `api`; every one is noted in the request log. Called by `cluster`.
+are open to all), 403 for who has no rights, faults, and a plain-text 404 for a path of no group.
+Requests of resources are answered by `api`; every one is noted in the request log. Called by
+`cluster`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 
 import msgspec
@@ -17,14 +18,17 @@ from tornado.httputil import HTTPServerRequest
 from tornado.netutil import bind_sockets
 
 from gpu_pruner.model.units import Timestamp
+from gpu_pruner.sim.access import ANONYMOUS, Access, Person
 from gpu_pruner.sim.api import Api
 from gpu_pruner.sim.discovery import discover
 from gpu_pruner.sim.exchange import Exchange
 from gpu_pruner.sim.exporter import CONTENT_TYPE
-from gpu_pruner.sim.failures import ApiFailure, unauthorized
+from gpu_pruner.sim.failures import ApiFailure, forbidden, no_such_path, unauthorized
 from gpu_pruner.sim.faults import Fault, Faults, Trouble
 from gpu_pruner.sim.journal import RequestRecord
+from gpu_pruner.sim.resources import OWN_ACCESS_REVIEWS
 from gpu_pruner.sim.routes import Route, parse_route
+from gpu_pruner.sim.tree import JsonObject
 
 _OPEN = frozenset({"/version", "/healthz", "/readyz", "/livez"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -39,17 +43,17 @@ class Server:
         self,
         api: Api,
         *,
+        access: Access,
         faults: Faults,
         now: Callable[[], Timestamp],
         scrape: Callable[[str], str | None],
-        users: Mapping[str, str],
     ) -> None:
         self.requests: list[RequestRecord] = []
         self._api = api
+        self._access = access
         self._faults = faults
         self._now = now
         self._scrape = scrape
-        self._users = users
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
         self._http = HTTPServer(self._accept)
 
@@ -82,28 +86,35 @@ class Server:
         task.add_done_callback(self._tasks.pop)
 
     async def _serve(self, exchange: Exchange) -> None:
-        user = self._users.get(exchange.header("Authorization").removeprefix("Bearer "), "")
+        speaker = self._access.speaker(exchange.header("Authorization"))
+        user = speaker.name if speaker else ""
         fault = self._faults.strike(exchange.method, exchange.path, user=user)
         route = parse_route(exchange.path)
         exchange.on_head = lambda: self._note(exchange, user=user, route=route)
         try:
             if fault is None or not await _misbehave(exchange, fault):
-                await self._answer(exchange, user=user, route=route)
+                await self._answer(exchange, speaker=speaker, route=route)
         except ApiFailure as failure:
             await _refuse(exchange, failure)
         if not exchange.status:
             self._note(exchange, user=user, route=route)
 
-    async def _answer(self, exchange: Exchange, *, user: str, route: Route | None) -> None:
+    async def _answer(
+        self, exchange: Exchange, *, speaker: Person | None, route: Route | None
+    ) -> None:
         path = exchange.path
         if path.startswith(_EXPORTERS):
             await self._answer_scrape(exchange)
         elif path in _OPEN - {"/version"}:
             await exchange.answer(b"ok", content_type="text/plain; charset=utf-8")
-        elif not user and path not in _OPEN:
+        elif speaker is None:
             raise unauthorized()
+        elif not self._is_allowed(exchange, speaker, route=route):
+            raise _forbidden(exchange, speaker, route=route)
         elif route is not None and self._api.serves(route):
-            await self._api.answer(exchange, route=route, user=user)
+            await self._api.answer(exchange, route=route, asker=speaker)
+        elif route is not None and self._api.knows_group(route):
+            raise no_such_path()
         elif (document := discover(self._api.catalogue, path)) is not None:
             await exchange.answer(msgspec.json.encode(document))
         else:
@@ -112,6 +123,14 @@ class Server:
                 status=HTTPStatus.NOT_FOUND,
                 content_type="text/plain; charset=utf-8",
             )
+
+    def _is_allowed(self, exchange: Exchange, speaker: Person, *, route: Route | None) -> bool:
+        """Tell whether somebody may do that: look around and ask what one may, if nothing else."""
+        if speaker.may_do_everything or exchange.path in _OPEN:
+            return True
+        if speaker is ANONYMOUS:
+            return False
+        return route is None or route.plural == OWN_ACCESS_REVIEWS.plural
 
     async def _answer_scrape(self, exchange: Exchange) -> None:
         node, _, tail = exchange.path.removeprefix(_EXPORTERS).partition("/")
@@ -124,15 +143,11 @@ class Server:
     def _note(self, exchange: Exchange, *, user: str, route: Route | None) -> None:
         if exchange.path.startswith(_EXPORTERS):
             return
-        verb = _VERBS.get(exchange.method, "get")
-        if route is not None and verb == "get":
-            is_watch = exchange.argument("watch").lower() in {"true", "1"}
-            verb = "watch" if is_watch else "get" if route.name else "list"
         self.requests.append(
             RequestRecord(
                 at=self._now(),
                 user=user,
-                verb=verb,
+                verb=_verb(exchange, route),
                 method=exchange.method,
                 path=exchange.path,
                 query=exchange.query,
@@ -146,6 +161,29 @@ class Server:
                 dry_run=exchange.argument("dryRun") == "All",
             )
         )
+
+
+def _verb(exchange: Exchange, route: Route | None) -> str:
+    verb = _VERBS.get(exchange.method, "get")
+    if route is None or verb != "get":
+        return verb
+    is_watch = exchange.argument("watch").lower() in {"true", "1"}
+    return "watch" if is_watch else "get" if route.name else "list"
+
+
+def _forbidden(exchange: Exchange, speaker: Person, *, route: Route | None) -> ApiFailure:
+    if route is None:
+        return forbidden(
+            speaker.name, f'{exchange.method.lower()} path "{exchange.path}"', details={}
+        )
+    resource = f"{route.plural}/{route.subresource}".rstrip("/")
+    place = f'in the namespace "{route.namespace}"' if route.namespace else "at the cluster scope"
+    what = f'{_verb(exchange, route)} resource "{resource}" in API group "{route.group}" {place}'
+    details = {"name": route.name, "group": route.group, "kind": route.plural}
+    group = f".{route.group}" if route.group else ""
+    subject = f'{route.plural}{group} "{route.name}"' if route.name else f"{route.plural}{group}"
+    told: JsonObject = {key: value for key, value in details.items() if value}
+    return forbidden(speaker.name, what, details=told, name=subject)
 
 
 async def _misbehave(exchange: Exchange, fault: Fault) -> bool:
@@ -176,8 +214,6 @@ async def _misbehave(exchange: Exchange, fault: Fault) -> bool:
 async def _refuse(exchange: Exchange, failure: ApiFailure) -> None:
     after = failure.retry_after_seconds
     headers = {} if after is None else {"Retry-After": str(after)}
-    if failure.code == HTTPStatus.UNAUTHORIZED:
-        headers["WWW-Authenticate"] = "Bearer"
     body = msgspec.json.encode(failure.status())
     await exchange.answer(body, status=failure.code, headers=headers)
 

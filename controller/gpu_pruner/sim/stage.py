@@ -94,6 +94,10 @@ class Moment:
         return tuple(wrong)
 
 
+LEASE = ["--lease-duration", "5", "--lease-renew-deadline", "4", "--lease-retry", "1"]
+"""Real seconds, of which each is a minute and more here: who follows a killed controller waits."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Stage:
     """A story being played. Use it as an async context manager, then `play`."""
@@ -153,6 +157,7 @@ class Stage:
         arguments = ["run", "-r", "scale-down", "-t", f"{WINDOW:.0f}s", "-g", "0", "-c", "60"]
         arguments += ["--ack-grace-period", f"{NOTICE:.0f}", "--scrape-interval", "30"]
         arguments += ["--listen-address", "127.0.0.1", "--listen-port", str(self.port)]
+        arguments += LEASE
         arguments += ["--kubeconfig", str(self._folder / CONTROLLER), "-l", "json", *exporters]
         self._processes.append(await self._run(*command, *arguments))
 

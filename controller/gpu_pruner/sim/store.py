@@ -88,7 +88,7 @@ class Store:
         self._history = history
         self._items: dict[tuple[str, str], dict[Key, Item]] = defaultdict(dict)
         self._changes: dict[tuple[str, str], deque[Change]] = defaultdict(deque)
-        self._floors: dict[tuple[str, str], int] = defaultdict(int)
+        self._floors: dict[tuple[str, str], int] = defaultdict(lambda: FIRST_VERSION)
         self._dependents: dict[str, set[tuple[Resource, Key]]] = defaultdict(set)
         self._uids: set[str] = set()
         self._listeners: list[Callable[[Change], None]] = []

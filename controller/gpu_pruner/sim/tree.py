@@ -59,6 +59,12 @@ def elements(body: object, *path: str) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def strings(body: object, *path: str) -> list[str]:
+    """Return the strings of the list at a path as a new list."""
+    value = child(body, *path)
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
 def with_value(body: Mapping[str, object], path: tuple[str, ...], *, to: object) -> JsonObject:
     """Return a copy in which the path holds this value; objects on the way are made."""
     head, *rest = path

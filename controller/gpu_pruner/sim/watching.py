@@ -2,9 +2,10 @@
 
 Imitates the watch cache: a version that is too old is answered with an ERROR event of code 410; an
 object that leaves the selector is DELETED, one that enters is ADDED; bookmarks carry a version and
-nothing else; ``sendInitialEvents`` ends the initial state with a marked bookmark; the server closes
-the stream after ``timeoutSeconds``. Timeouts and bookmark periods are real seconds, as they are
-part of the connection, not of the simulated world. Called by `serving`.
+nothing else, and one comes shortly before the end; ``sendInitialEvents`` ends the initial state
+with a marked bookmark; the server closes the stream after ``timeoutSeconds``. Timeouts and bookmark
+periods are real seconds, as they are part of the connection, not of the simulated world.
+Called by `api`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from gpu_pruner.sim.store import Change, ChangeType, Item, Store
 from gpu_pruner.sim.tree import JsonObject
 
 _LONGEST: Seconds = 3600.0
+_LAST_WORD: Seconds = 2.0
+"""So long before the end comes the last bookmark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +74,15 @@ class Watch:
             except ApiFailure as failure:
                 yield _event("ERROR", msgspec.json.encode(failure.status()))
                 return
-            while (remaining := deadline - loop.time()) > 0:
+            bookmark_at = self._next_bookmark(deadline)
+            while (now := loop.time()) < deadline:
                 try:
-                    wait = min(remaining, self._options.bookmark_seconds)
+                    wait = min(deadline, bookmark_at) - now
                     change = await asyncio.wait_for(self._queue.get(), wait)
                 except TimeoutError:
-                    if self._options.bookmarks:
+                    if self._options.bookmarks and loop.time() < deadline:
                         yield self._bookmark()
+                    bookmark_at = self._next_bookmark(deadline)
                     continue
                 if change is None:
                     return
@@ -86,6 +91,12 @@ class Watch:
                     yield line
         finally:
             unsubscribe()
+
+    def _next_bookmark(self, deadline: Seconds) -> Seconds:
+        """Return when to send a bookmark: now and then, and shortly before the end."""
+        now = asyncio.get_running_loop().time()
+        regular, last = now + self._options.bookmark_seconds, deadline - _LAST_WORD
+        return min(regular, last) if last > now else regular
 
     def _on_change(self, change: Change) -> None:
         if change.item.resource.key == self._resource.key:

@@ -353,13 +353,15 @@ async def test_the_block_gives_the_lease_back_after_its_work_has_ended(server):
     assert server.stored["spec"]["holderIdentity"] == ""
 
 
-async def test_an_error_of_our_own_ends_neither_the_competition_nor_the_process(machine, server):
-    a = machine.replica(server, "a")
-    server.failure = ValueError("a bug")
-    await a._guarded_attempt()
-    server.failure = None
-    await a._guarded_attempt()
-    assert machine.leaders == ["a"]
+async def test_an_error_of_our_own_ends_the_block_for_nobody_would_act_any_more(server):
+    async def broken(seconds: float) -> None:
+        raise ValueError("a bug")
+
+    elector = Elector(server.lease(), SETTINGS, identity="a", clock=ManualClock(), sleep=broken)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with elector.leading():
+            await asyncio.Event().wait()
+    assert caught.group_contains(ValueError)
 
 
 def test_the_clock_of_the_machine_goes_forward() -> None:

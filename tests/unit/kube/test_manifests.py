@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from gpu_pruner.kube.resources import ALL
+from gpu_pruner.settings.lease import OWN_NAMESPACE, LeaseSettings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 BASE = DEPLOY / "kustomize" / "base"
@@ -145,9 +146,23 @@ def test_the_pod_passes_the_restricted_profile_with_a_read_only_root() -> None:
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_there_is_one_replica_and_never_two_at_once() -> None:
+def test_the_lease_is_granted_by_name_and_in_our_namespace_only() -> None:
+    role, binding = only("Role"), only("RoleBinding")
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert role["rules"] == [
+        leases | {"verbs": ["create"]},
+        leases | {"resourceNames": [LeaseSettings().name], "verbs": ["get", "patch"]},
+    ]
+    assert at(role, "metadata", "namespace") == OWN_NAMESPACE
+    assert at(binding, "roleRef", "name") == at(role, "metadata", "name")
+    assert at(binding, "subjects", 0, "name") == at(only("ServiceAccount"), "metadata", "name")
+
+
+def test_an_update_may_run_two_at_once_for_only_one_of_them_acts() -> None:
     assert at(only("Deployment"), "spec", "replicas") == 1
-    assert at(only("Deployment"), "spec", "strategy") == {"type": "Recreate"}
+    spec = at(only("Deployment"), "spec")
+    assert isinstance(spec, dict)
+    assert "strategy" not in spec
 
 
 def test_it_runs_in_dry_run_with_bounded_memory() -> None:

@@ -47,11 +47,11 @@ async def test_only_accepted_writes_count_as_writes(simulation: Simulation) -> N
     assert [one.is_write for one in simulation.cluster.requests] == [False, False, False, True]
 
 
-async def test_who_has_no_token_is_nobody(simulation: Simulation) -> None:
+async def test_who_has_no_token_may_read_health_and_version_alone(simulation: Simulation) -> None:
     nobody = caller_of(simulation.cluster, user="")
     answer = await nobody.patch(SERVE, {"spec": {"replicas": 0}})
-    assert (answer.status, answer.reason) == (HTTPStatus.UNAUTHORIZED, "Unauthorized")
-    assert simulation.cluster.requests[-1].user == ""
+    assert (answer.status, answer.reason) == (HTTPStatus.FORBIDDEN, "Forbidden")
+    assert simulation.cluster.requests[-1].user == "system:anonymous"
     assert (await nobody.get("/version")).status == HTTPStatus.OK
     assert (await nobody.get("/readyz")).raw == b"ok"
     await nobody.close()

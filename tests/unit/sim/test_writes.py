@@ -75,7 +75,13 @@ async def custom() -> AsyncIterator[Simulation]:
     """Has a custom kind, and one object of it."""
     async for one in Simulation.of(SMALL_WORLD, crds=(CRD,)):
         answer = await one.caller.post(
-            THINGS, {"metadata": {"name": "one"}, "spec": {"owner": "me", "size": 3}}
+            THINGS,
+            {
+                "apiVersion": "things.example/v1",
+                "kind": "Thing",
+                "metadata": {"name": "one"},
+                "spec": {"owner": "me", "size": 3},
+            },
         )
         assert answer.status == HTTPStatus.CREATED
         yield one
@@ -240,6 +246,7 @@ async def test_a_json_patch_tests_before_it_writes(simulation: Simulation) -> No
     assert refused(await simulation.caller.patch(SERVE, wrong, kind=JSON_PATCH)) == INVALID
     right = [
         {"op": "test", "path": "/metadata/name", "value": "serve"},
+        {"op": "add", "path": "/metadata/annotations", "value": {}},
         {"op": "add", "path": "/metadata/annotations/gpu-pruner.io~1paused", "value": "x"},
         {"op": "remove", "path": "/metadata/labels/app"},
         {"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "side"}},

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu_pruner.model.units import rfc3339
+from gpu_pruner.sim.deletes import DeleteOptions
 from gpu_pruner.sim.patches import MERGE, Patch
 from gpu_pruner.sim.resources import PODS, Resource
 from gpu_pruner.sim.state import State
 from gpu_pruner.sim.store import Item
+from gpu_pruner.sim.targets import Target
 from gpu_pruner.sim.tree import JsonObject, child, elements, number, text, texts, with_value
-from gpu_pruner.sim.writes import DeleteOptions, Target
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
