@@ -26,6 +26,7 @@ from support.prometheus import (
     openmetrics,
     prometheus_binaries,
 )
+from support.screens import peaks_of
 from support.scripted import ScriptedServer
 from support.story import told_rules
 
@@ -196,7 +197,7 @@ async def test_a_page_of_everything_is_screened_and_its_gaps_are_told(
     now = now_after_this_minute()
     screen, _ = await asked(live.url, now)
     assert "3 series name no device (no UUID label) and are left out" in screen.notes
-    assert {one.device.uuid for one in screen.tracks} >= {"GPU-aaaa", "GPU-cccc", "GPU-dddd"}
+    assert {one.device.uuid for one in peaks_of(screen)} >= {"GPU-aaaa", "GPU-cccc", "GPU-dddd"}
     assert not any("not known to this version" in note for note in screen.notes)
 
 
@@ -318,7 +319,7 @@ async def test_nvlinks_own_spelling_is_the_same_device(past: PrometheusServer) -
     screen, tracks = await asked(past.url, NOW, ("GPU-5link",))
     assert set(only(tracks, Signal.NVLINK).values()) == {12e6}
     assert only(tracks, Signal.ENGINE)
-    screened = [one for one in screen.tracks if one.device.uuid == "GPU-5link"]
+    screened = [one for one in peaks_of(screen) if one.device.uuid == "GPU-5link"]
     assert {one.signal for one in screened} == {Signal.ENGINE, Signal.NVLINK}
 
 
@@ -330,7 +331,7 @@ async def test_a_metric_that_we_do_not_know_is_told(past: PrometheusServer) -> N
 
 async def test_a_screen_holds_no_silence_that_proves_nothing(past: PrometheusServer) -> None:
     screen, _ = await asked(past.url, NOW)
-    quiet = {one.signal for one in screen.tracks if all(value == 0.0 for _, value in one.steps)}
+    quiet = {one.signal for one in peaks_of(screen) if all(value == 0.0 for _, value in one.steps)}
     assert quiet == {Signal.ENGINE}
 
 
@@ -347,4 +348,4 @@ async def test_two_clusters_in_one_server_are_refused_until_one_is_named(
         with pytest.raises(IncompleteData, match=r"holds 2 clusters \(label cluster\).*set prom"):
             await asked(server.url, NOW)
         screen, tracks = await asked(server.url, NOW, ("GPU-0east", "GPU-1west"), cluster="west")
-    assert {one.device.uuid for one in (*screen.tracks, *tracks)} == {"GPU-1west"}
+    assert {one.device.uuid for one in (*peaks_of(screen), *tracks)} == {"GPU-1west"}

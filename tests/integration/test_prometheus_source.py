@@ -23,6 +23,7 @@ from support.prometheus import (
     openmetrics,
     prometheus_binaries,
 )
+from support.screens import peaks_of
 from support.scripted import Answer, ScriptedServer
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
@@ -243,7 +244,7 @@ async def test_screen_covers_all_devices_and_says_what_it_found(
         screen = await source.screen(now=NOW + 5, back_to=NOW - 60)
     assert screen.period == Period(LAST - 2, LAST, STEP)
     assert screen.scrape_interval_seconds == 30.0
-    assert {one.device.uuid for one in screen.tracks} == {
+    assert {one.device.uuid for one in peaks_of(screen)} == {
         "GPU-0busy",
         "GPU-1free",
         "GPU-2mig",
@@ -258,7 +259,7 @@ async def test_screen_covers_all_devices_and_says_what_it_found(
 async def test_cold_start_reaches_back_over_the_whole_history(server: PrometheusServer) -> None:
     async with source_of(server.url) as source:
         screen = await source.screen(now=NOW, back_to=START)
-    (free,) = of(screen.tracks, "GPU-1free", Signal.ENGINE)
+    (free,) = of(peaks_of(screen), "GPU-1free", Signal.ENGINE)
     assert len(free.steps) == 35
 
 
@@ -284,9 +285,9 @@ async def test_too_many_samples_are_asked_for_in_smaller_parts(tmp_path: Path) -
         async with source_of(server.url) as source:
             whole = peaks(ENGINE_FIELD, Slice(WINDOW), Scope())
             with pytest.raises(QueryTooLarge):
-                source._timed(lambda: source._range(whole, WINDOW))
+                source._timed(lambda: source._queries.range(whole, WINDOW))
             screen = await source.screen(now=NOW, back_to=START)
-            (free,) = of(screen.tracks, "GPU-1free", Signal.ENGINE)
+            (free,) = of(peaks_of(screen), "GPU-1free", Signal.ENGINE)
             assert len(free.steps) == 35
 
 
@@ -336,7 +337,7 @@ async def test_live_scraping_is_seen(
         later = math.ceil(time.time() / STEP) * STEP + STEP
         async with source_of(server.url, now=later) as source:
             screen = await source.screen(now=later, back_to=later)
-    (engine,) = of(screen.tracks, "GPU-0busy", Signal.ENGINE)
+    (engine,) = of(peaks_of(screen), "GPU-0busy", Signal.ENGINE)
     assert {value for _, value in engine.steps} == {0.25}
     owner = engine.labels.native if honor_labels else engine.labels.exported
     assert owner == PodName("team-a", "notebook-1")

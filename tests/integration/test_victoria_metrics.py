@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from support.manual_clock import ManualClock
 from support.prometheus import History, as_stored, every
+from support.screens import peaks_of
 from support.scripted import ScriptedServer
 from support.victoria import VictoriaMetrics
 
@@ -123,7 +124,9 @@ async def test_work_of_the_newest_seconds_is_not_hidden(
     server: VictoriaMetrics, now: float
 ) -> None:
     found = await screen(server.url, now)
-    newest = {one.device.uuid: one.steps[-1] for one in found.tracks if one.signal is Signal.ENGINE}
+    newest = {
+        one.device.uuid: one.steps[-1] for one in peaks_of(found) if one.signal is Signal.ENGINE
+    }
     assert newest["GPU-3new"] == (step_of(now), 0.7)
 
 

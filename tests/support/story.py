@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from support.screens import screen_of
 from support.telling_time import START, length
 from support.world import World
 
@@ -133,13 +134,9 @@ class Story:
         tracks = [
             track
             for device in self.world.devices()
-            for track in device.tracks(period.first, period.last)
+            for track in device.tracks(period.first - 6, period.last)
         ]
-        screen = Screen(
-            period=period,
-            tracks=tuple(tracks),
-            scrape_interval_seconds=self.scrape_seconds,
-        )
+        screen = screen_of(tracks, period, scrape_seconds=self.scrape_seconds)
         self.table.absorb(screen, self.rules)
         return screen
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gpu_pruner.decide.facts import Series, SignalFacts, signal_evidence
+from msgspec import structs
+
+from gpu_pruner.decide.facts import NOTHING, Facts, movement, read, signal_evidence
 from gpu_pruner.decide.signals import LIVENESS_ORDER, SIGNALS, active_from
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import (
@@ -92,7 +94,7 @@ def measured(
     signals = [_with_news(one, added.pop(one.signal, None), at=at) for one in whole.signals]
     signals += [_with_news(one, one, at=at) for one in added.values() if _is_news(one)]
     signals.sort(key=lambda one: _PLACE[one.signal])
-    return replace(whole, signals=tuple(signals))
+    return structs.replace(whole, signals=tuple(signals))
 
 
 _PLACE = {signal: place for place, signal in enumerate(Signal)}
@@ -129,14 +131,13 @@ def _fold_signal(tracks: Sequence[Track], period: Period, *, rules: Rules) -> Si
         return None
     signal, base = tracks[0].signal, period.first - 1
     rule, threshold = SIGNALS[signal], active_from(signal, rules)
-    facts = SignalFacts(signal, min(track.metric for track in tracks))
+    facts = NOTHING
     for track in tracks:
-        facts.absorb(track.steps, base=base, active_from=threshold)
+        facts |= read(track.steps, base=base, rule=rule, active_from=threshold)
         if rule.counts_changes:
-            series = Series(track.metric, track.labels)
-            series.move(track.steps, base=base, lowest=rule.lowest, highest=rule.highest)
-            facts.series.append(series)
-    found = signal_evidence(facts, period, window=facts.window(period, base=base))
+            facts |= Facts(changes=movement(track.steps, base=base, rule=rule))
+    metric = min(track.metric for track in tracks)
+    found = signal_evidence(signal, metric, facts.within(period, base=base), period=period)
     peak = max(
         (
             (value, step)
@@ -169,18 +170,6 @@ def identified(
     newest: dict[SeriesLabels, int] = {}
     for labels, step in sightings:
         newest[labels] = max(step, newest.get(labels, step))
-    if len(newest) == 1:  # most devices, most of the time
-        (only,) = newest
-        named = only.exported is not None or only.native is not None
-        return DeviceEvidence(
-            device=device,
-            period=period,
-            signals=signals,
-            owners=(only,) if named else (),
-            node=only.node,
-            model=only.model,
-            shared=bool(only.replica),
-        )
     ordered = sorted(newest, key=lambda labels: (newest[labels], _order(labels)))
     return DeviceEvidence(
         device=device,

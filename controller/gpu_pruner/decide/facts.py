@@ -1,133 +1,71 @@
 """What is known of a device per step, as bits.
 
 It answers, for one signal of one device, in which steps there was a sample, work, garbage, a loud
-value or a movement. It never keeps values for longer than the next comparison needs, and never
-gives a verdict. `evidence` fills it from a whole period, `screen` slice by slice; both therefore
-read a sample in the same way.
+value or a movement. It keeps no values and never gives a verdict. `evidence` makes facts of a whole
+period, `screen` slice by slice; both therefore read a sample in the same way.
 
 Bit k of a mask stands for step base + k; whoever owns the facts owns the base.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
-from gpu_pruner.decide.signals import SIGNALS
-from gpu_pruner.model.signals import Period, SeriesLabels, Signal, SignalEvidence
-
-Steps = tuple[tuple[int, float], ...]
-"""(step number, peak in that step), ascending: the steps of a `Track`."""
+from gpu_pruner.decide.signals import SignalRule
+from gpu_pruner.model.signals import Period, Signal, SignalEvidence, Steps
 
 
-@dataclass(slots=True)
-class Series:
-    """Movement of one series. Values of two series are never compared with one another."""
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    """Masks of one signal of one device. Equal facts may be one object: nobody changes them."""
 
-    metric: str
-    labels: SeriesLabels
-    changes: int = 0
-    recent: Steps = ()
-    """The newest slice of it, to compare the next one with."""
-    slice_number: int = -1
-    """In which slice it was last seen, to tell a second series with the same labels apart."""
-
-    def move(self, steps: Steps, *, base: int, lowest: float, highest: float) -> None:
-        """Note in which of these steps the value differs from the valid one before it.
-
-        A step that was read before is judged anew, unless the value before it is out of reach and
-        its own value is the same as it was.
-        """
-        previous: float | None = None
-        for step, value in steps:
-            if not lowest <= value <= highest:
-                continue
-            if step >= base:
-                bit = 1 << (step - base)
-                before = self._before(step, lowest, highest) if previous is None else previous
-                if before is not None and value != before:
-                    self.changes |= bit
-                elif before is not None or (step, value) not in self.recent:
-                    self.changes &= ~bit
-            previous = value
-        self.recent = steps
-
-    def _before(self, step: int, lowest: float, highest: float) -> float | None:
-        """Return the newest valid value known from an earlier slice and step."""
-        for known, value in reversed(self.recent):
-            if known < step and lowest <= value <= highest:
-                return value
-        return None
-
-
-@dataclass(slots=True)
-class SignalFacts:
-    """One signal of one device, all its series together."""
-
-    signal: Signal
-    metric: str
     present: int = 0
     active: int = 0
     invalid: int = 0
     loud: int = 0
-    series: list[Series] = field(default_factory=list)
-    """Only for signals whose movement matters."""
+    changes: int = 0
 
-    def absorb(self, steps: Steps, *, base: int, active_from: float) -> None:
-        """Add the samples of one series. Reading them twice changes nothing.
+    def __or__(self, other: Facts) -> Facts:
+        """Return what either shows."""
+        return Facts(
+            self.present | other.present,
+            self.active | other.active,
+            self.invalid | other.invalid,
+            self.loud | other.loud,
+            self.changes | other.changes,
+        )
 
-        Args:
-            steps: of one track; those before `base` are left out.
-            base: step number of bit 0.
-            active_from: value at or above which a step counts as work.
+    def corrected_by(self, other: Facts) -> Facts:
+        """Return what either shows, but movement as `other` has it where that has a sample."""
+        known = self.changes & ~other.present
+        return msgspec.structs.replace(self | other, changes=known | other.changes)
+
+    def rebased(self, steps: int) -> Facts:
+        """Return the facts for a base so many steps up, without older ones, or down."""
+        return Facts(
+            shifted(self.present, steps),
+            shifted(self.active, steps),
+            shifted(self.invalid, steps),
+            shifted(self.loud, steps),
+            shifted(self.changes, steps),
+        )
+
+    def within(self, period: Period, *, base: int) -> Facts:
+        """Return what a period shows, on the base of the step before its first.
+
+        Only the presence of that step itself is left, which counts for the next one.
         """
-        rule = SIGNALS[self.signal]
-        lowest, highest, loud_from = rule.lowest, rule.highest, rule.loud_from
-        for step, value in steps:
-            if step < base:
-                continue
-            bit = 1 << (step - base)
-            self.present |= bit
-            if not lowest <= value <= highest:  # not-a-number fails here too
-                self.invalid |= bit
-                continue
-            if value >= active_from:
-                self.active |= bit
-            if value >= loud_from:
-                self.loud |= bit
-
-    def rebase(self, steps: int) -> None:
-        """Follow the owner's base: up by so many steps, forgetting older ones, or down."""
-        self.present = shifted(self.present, steps)
-        self.active = shifted(self.active, steps)
-        self.invalid = shifted(self.invalid, steps)
-        self.loud = shifted(self.loud, steps)
-        for one in self.series:
-            one.changes = shifted(one.changes, steps)
-        self.series = [one for one in self.series if one.changes]
-
-    @property
-    def changes(self) -> int:
-        """Return the steps in which any series moved."""
-        mask = 0
-        for one in self.series:
-            mask |= one.changes
-        return mask
-
-    def window(self, period: Period, *, base: int) -> Window:
-        """Return what a period shows of these facts."""
-        offset, mask = period.first - base, (1 << period.steps) - 1
-        return (
-            shifted(self.present, offset - 1) & (mask << 1 | 1),
-            shifted(self.active, offset) & mask,
-            shifted(self.invalid, offset) & mask,
-            shifted(self.loud, offset) & mask,
-            shifted(self.changes, offset) & mask,
+        up, steps = period.first - 1 - base, (1 << period.steps + 1) - 1
+        inside = steps - 1
+        return Facts(
+            shifted(self.present, up) & steps,
+            shifted(self.active, up) & inside,
+            shifted(self.invalid, up) & inside,
+            shifted(self.loud, up) & inside,
+            shifted(self.changes, up) & inside,
         )
 
 
-Window = tuple[int, int, int, int, int]
-"""Masks of one period: present (from the step before the period on), active, invalid, loud,
-changes (all from the period's first step on)."""
+NOTHING = Facts()
 
 
 def shifted(mask: int, by: int) -> int:
@@ -135,29 +73,96 @@ def shifted(mask: int, by: int) -> int:
     return mask >> by if by >= 0 else mask << -by
 
 
-def signal_evidence(facts: SignalFacts, period: Period, *, window: Window) -> SignalEvidence | None:
-    """Say what a period's masks show.
+def read(steps: Steps, *, base: int, rule: SignalRule, active_from: float) -> Facts:
+    """Return what the peaks of one series show, movement left out.
+
+    Args:
+        steps: those before `base` are left out.
+        base: step number of bit 0.
+        rule: for the valid range and what is loud.
+        active_from: value at or above which a step counts as work.
+    """
+    lowest, highest, loud_from = rule.lowest, rule.highest, rule.loud_from
+    present = active = invalid = loud = 0
+    for step, value in steps:
+        if step < base:
+            continue
+        bit = 1 << (step - base)
+        present |= bit
+        if not lowest <= value <= highest:  # not-a-number fails here too
+            invalid |= bit
+            continue
+        if value >= active_from:
+            active |= bit
+        if value >= loud_from:
+            loud |= bit
+    return Facts(present, active, invalid, loud)
+
+
+def read_moves(steps: Steps, *, base: int) -> Facts:
+    """Return in which steps a series is there, and in which it moved.
+
+    Args:
+        steps: of a column of movement.
+        base: step number of bit 0; earlier steps are left out.
+    """
+    present = changes = 0
+    for step, moved in steps:
+        if step >= base:
+            bit = 1 << (step - base)
+            present |= bit
+            if moved:
+                changes |= bit
+    return Facts(present, changes=changes)
+
+
+def movement(steps: Steps, *, base: int, rule: SignalRule) -> int:
+    """Return the steps in which a series' valid value differs from the valid one before it.
+
+    Args:
+        steps: peaks of one series; two series are never compared with one another.
+        base: step number of bit 0; earlier steps serve as what the later ones are compared with.
+        rule: for the valid range.
+    """
+    changes, previous = 0, None
+    for step, value in steps:
+        if rule.lowest <= value <= rule.highest:
+            if previous is not None and value != previous and step >= base:
+                changes |= 1 << (step - base)
+            previous = value
+    return changes
+
+
+def signal_evidence(
+    signal: Signal, metric: str, facts: Facts, *, period: Period
+) -> SignalEvidence | None:
+    """Say what a period's facts show.
+
+    Args:
+        signal: which.
+        metric: its name, for people.
+        facts: as `Facts.within` gives them.
+        period: the same.
 
     Returns:
         None where no step of the period, nor the step before it, has a sample: the signal was not
         exported then.
     """
-    around, active, invalid, loud, changes = window
+    around = facts.present
     if not around:
         return None
-    seen = (around | around >> 1) & ((1 << period.steps) - 1)
-    width, newest = period.step_seconds, period.first - 1 + around.bit_length()
-    last_active = (period.first + active.bit_length()) * width if active else None
-    last_changed = (period.first + changes.bit_length()) * width if changes else None
+    base, width = period.first - 1, period.step_seconds
+    seen = (around | around << 1) & ((1 << period.steps + 1) - 2)
+    active, changes = facts.active, facts.changes
     return SignalEvidence(
-        signal=facts.signal,
-        metric=facts.metric,
+        signal=signal,
+        metric=metric,
         seen_steps=seen.bit_count(),
         active_steps=active.bit_count(),
-        last_active_at=last_active,
-        invalid_steps=invalid.bit_count(),
+        last_active_at=(base + active.bit_length()) * width if active else None,
+        invalid_steps=facts.invalid.bit_count(),
         changes=changes.bit_count(),
-        newest_at=newest * width,
-        loud_steps=loud.bit_count(),
-        last_changed_at=last_changed,
+        newest_at=(base + around.bit_length()) * width,
+        loud_steps=facts.loud.bit_count(),
+        last_changed_at=(base + changes.bit_length()) * width if changes else None,
     )

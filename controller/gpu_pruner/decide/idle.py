@@ -10,7 +10,6 @@ Source: ARCHITECTURE section 6, the rules for a pod and a workload.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import ceil
 
 import msgspec
@@ -19,6 +18,7 @@ from gpu_pruner.decide.device import (
     Yardstick,
     judge_device,
     needed_seconds,
+    primary_of,
 )
 from gpu_pruner.decide.wording import Why, about, clock_time, minutes
 from gpu_pruner.model.book import Book
@@ -139,10 +139,10 @@ def idle_sentence(
 
 def _strength(finding: DeviceFinding) -> tuple[float, float]:
     """Order devices by coverage, then by how quiet they were."""
-    steps = finding.evidence.period.steps
-    covered = max((one.seen_steps for one in finding.evidence.signals), default=0)
-    peak = max((one.peak for one in finding.evidence.signals[:1] if one.peak), default=0.0)
-    return covered / max(1, steps), -peak
+    steps, primary = finding.evidence.period.steps, primary_of(finding.evidence)
+    if primary is None:
+        return 0.0, 0.0
+    return primary.seen_steps / max(1, steps), -(primary.peak or 0.0)
 
 
 def _is_ignored(pod: PodRecord, yardstick: Yardstick) -> bool:
@@ -180,7 +180,7 @@ def _with_surroundings(evidence: DeviceEvidence, screened: DeviceEvidence) -> De
         screened.model,
     ):
         return evidence
-    return replace(
+    return msgspec.structs.replace(
         evidence,
         shared=evidence.shared or screened.shared,
         model=evidence.model or screened.model,

@@ -4,101 +4,108 @@ It answers, for any period within its horizon, the same `DeviceEvidence` that fo
 period would give, without peaks. It must never say *more idle* than that fold would: a property
 test holds it to this. It is a cache: it may be dropped at any time, and only nominates.
 `loop.cycle` absorbs one `Screen` per cycle and asks for the evidence of the judged period.
+
+Most devices of a fleet say the same, so what they say is worked out once and shared: equal facts
+are one object, and what follows from them is looked up by that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
 
 from gpu_pruner.decide.evidence import identified
-from gpu_pruner.decide.facts import Series, SignalFacts, Steps, Window, signal_evidence
+from gpu_pruner.decide.facts import NOTHING, Facts, read, read_moves, signal_evidence
 from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS, active_from
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import (
+    Column,
     DeviceEvidence,
     DeviceId,
     Period,
     SeriesLabels,
     Signal,
     SignalEvidence,
-    Track,
+    Steps,
+    Subject,
 )
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import HOUR, Seconds
 
-_RECENT = 8
-"""Steps of a series that are kept to compare the next slice with. A slice that reaches back further
-finds fewer changes than there were, never more."""
 
-_ORDER = {signal: place for place, signal in enumerate(Signal)}
-_Masks = tuple[str, int, int, int, int, int]
+class _Row:
+    """All that is known of one device."""
+
+    __slots__ = ("device", "facts", "sightings", "unnamed")
+
+    def __init__(self, device: DeviceId, columns: int) -> None:
+        self.device = device
+        self.facts: list[Facts | None] = [None] * columns
+        """By the number of the column; None where it was never seen."""
+        self.sightings: list[_Sighting] = []
+        self.unnamed: list[_Sighting] = []
+        """Those of label sets that say nothing but which device."""
 
 
-@dataclass(slots=True)
-class _Told:
+class _Sighting:
+    """One label set of a device, with the newest step in which it was seen, and what it says."""
+
+    __slots__ = ("facts", "labels", "last", "model", "node", "owners", "shared")
+
+    def __init__(self, row: _Row, labels: SeriesLabels) -> None:
+        self.facts = row.facts
+        """The same list as the device's."""
+        self.labels = labels
+        self.last = -1
+        alone = identified(row.device, _NO_PERIOD, signals=(), sightings=((labels, 0),))
+        self.owners = alone.owners
+        self.node = alone.node
+        self.model = alone.model
+        self.shared = alone.shared
+
+
+class _Told(msgspec.Struct, gc=False):
     """What the signals of a device show over a period."""
 
     signals: tuple[SignalEvidence, ...]
-    only_util: bool = False
+    only_util: bool
     """Whether UTIL is all that could prove idleness."""
 
-    def __post_init__(self) -> None:
-        primary = {one.signal for one in self.signals}.intersection(PRIMARY_ORDER)
-        self.only_util = primary == {Signal.UTIL}
+
+_NO_PERIOD = Period(0, -1, 60.0)
+_UNNAMED = SeriesLabels()
+_Memo: TypeAlias = dict[tuple[int, ...], _Told]
 
 
-@dataclass(slots=True)
-class _Memo:
-    """What was worked out for one period already: most devices of a fleet show the same."""
+class _Merge:
+    """Adds one column's slice to what is known; what was worked out once is looked up."""
 
-    signals: dict[tuple[str, Signal, Window], SignalEvidence | None] = field(default_factory=dict)
-    devices: dict[tuple[_Masks, ...], _Told] = field(default_factory=dict)
+    def __init__(
+        self, look: Callable[[Steps], Facts], same: dict[Facts, Facts], *, moves: bool
+    ) -> None:
+        self.seen: dict[int, Facts | None] = {}
+        """Every facts that something was added to, by `id`; kept, so that no other gets its id."""
+        self.known: dict[tuple[int, int], Facts] = {}
+        """Sums by the `id` of facts and of steps."""
+        self._look = look
+        self._read: dict[int, Facts] = {}
+        self._same = same
+        self._moves = moves
 
-
-@dataclass(slots=True)
-class _Record:
-    """All that is known of one device."""
-
-    signals: dict[Signal, SignalFacts] = field(default_factory=dict)
-    sightings: list[tuple[SeriesLabels, int]] = field(default_factory=list)
-    """Label sets with the newest step in which each was seen."""
-    newest: int = 0
-
-    def see(self, labels: SeriesLabels, step: int) -> None:
-        """Note that a label set was on a series of the device in this step."""
-        self.newest = max(self.newest, step)
-        for place, (known, last) in enumerate(self.sightings):
-            if known is labels or known == labels:
-                if step > last:
-                    self.sightings[place] = (known, step)
-                return
-        self.sightings.append((labels, step))
-
-
-@dataclass(slots=True)
-class _Slice:
-    """One signal's part of a slice. Tracks that share one tuple of steps are read once."""
-
-    threshold: float
-    known: dict[int, tuple[Steps, SignalFacts]] = field(default_factory=dict)
-
-    def add(self, track: Track, *, to: SignalFacts, base: int) -> None:
-        """Add a track to what is known of its device."""
-        steps = track.steps
-        found = self.known.get(id(steps))
-        if found is None or found[0] is not steps:
-            read = SignalFacts(track.signal, track.metric)
-            read.absorb(steps, base=base, active_from=self.threshold)
-            found = self.known[id(steps)] = (steps, read)
-        told = found[1]
-        to.present |= told.present
-        if told.active:
-            to.active |= told.active
-        if told.loud:
-            to.loud |= told.loud
-        if told.invalid:
-            to.invalid |= told.invalid
+    def add(self, facts: Facts | None, steps: Steps) -> Facts:
+        """Return the sum; `known` holds it from now on."""
+        told = self._read.get(id(steps))
+        if told is None:
+            told = self._look(steps)
+            told = self._read[id(steps)] = self._same.setdefault(told, told)
+        before = facts or NOTHING
+        total = before.corrected_by(told) if self._moves else before | told
+        total = self._same.setdefault(total, total)
+        self.seen[id(facts)] = facts
+        self.known[id(facts), id(steps)] = total
+        return total
 
 
 class ScreenTable:
@@ -112,15 +119,16 @@ class ScreenTable:
         """First step of the longest hole that the newest slice began too late to look into: a
         device came back in it. What it sent meanwhile may have arrived late; None: no such hole.
         """
-        self._records: dict[DeviceId, _Record] = {}
+        self._rows: dict[DeviceId, _Row] = {}
+        self._columns: dict[tuple[Signal, str], int] = {}
+        self._sightings: dict[Subject, _Sighting] = {}
         self._step_seconds: Seconds = 0.0
         self._threshold = 0.0
         self._base = 0
-        self._slice = 0
 
     def __len__(self) -> int:
         """Return how many devices are known."""
-        return len(self._records)
+        return len(self._rows)
 
     def absorb(self, screen: Screen, rules: Rules) -> None:
         """Add one slice. Absorbing a step again changes nothing; late samples are added.
@@ -137,18 +145,17 @@ class ScreenTable:
         first = max(period.first, period.last - 2 * kept)
         known = (self._step_seconds, self._threshold)
         if known != (period.step_seconds, rules.idle_threshold) or self._is_far(period, kept):
-            self._records = {}
+            self._forget_everything()
             self._step_seconds, self._threshold = period.step_seconds, rules.idle_threshold
             self._base, self.newest_step = first, None
         if first < self._base:
             self._rebase(first)
-        self._slice, self.hole_from = self._slice + 1, None
+        self.hole_from = None
         if self.newest_step is None or period.last > self.newest_step:
             self.newest_step = period.last
-        slices = {signal: _Slice(active_from(signal, rules)) for signal in Signal}
-        for track in screen.tracks:
-            if track.steps:
-                self._absorb(track, slices[track.signal], begin=period.first)
+        same: dict[Facts, Facts] = {}
+        for column in screen.columns:
+            self._absorb(column, same, rules=rules, begin=period.first)
         if self.newest_step - self._base > 2 * kept:
             self._forget(self.newest_step - kept)
 
@@ -164,80 +171,119 @@ class ScreenTable:
         if period.step_seconds != self._step_seconds:
             return {}
         double = Period(period.first - period.steps, period.last, period.step_seconds)
-        single_memo, double_memo = _Memo(), _Memo()
+        memo: _Memo = {}
+        double_memo: _Memo = {}
         found: dict[DeviceId, DeviceEvidence] = {}
-        for device, record in self._records.items():
-            seen, told = period, self._signals(device, period, memo=single_memo)
+        for device, row in self._rows.items():
+            seen, told = period, self._told(row, period, memo=memo)
             if told.only_util:
-                seen, told = double, self._signals(device, double, memo=double_memo)
-            signals = told.signals
-            inside = [one for one in record.sightings if one[1] >= seen.first]
-            if signals or inside:
-                found[device] = identified(device, seen, signals=signals, sightings=inside)
+                seen, told = double, self._told(row, double, memo=double_memo)
+            if len(row.sightings) == 1 and (one := row.sightings[0]).last >= seen.first:
+                found[device] = DeviceEvidence(
+                    device, seen, told.signals, one.owners, one.node, one.model, one.shared
+                )
+                continue
+            inside = [(one.labels, one.last) for one in row.sightings if one.last >= seen.first]
+            if told.signals or inside:
+                found[device] = identified(device, seen, signals=told.signals, sightings=inside)
         return found
 
-    def _signals(self, device: DeviceId, period: Period, *, memo: _Memo) -> _Told:
+    def _told(self, row: _Row, period: Period, *, memo: _Memo) -> _Told:
         """Return what a device's signals show; devices with the same facts share one answer."""
-        facts = list(self._records[device].signals.values())
-        if device.mig_instance and (board := self._records.get(device.board)) is not None:
-            own = {one.signal for one in facts if self._read(one, period, memo=memo)}
-            wanted = [one for one in LIVENESS_ORDER if one not in own]
-            facts += [board.signals[one] for one in wanted if one in board.signals]
-        key = tuple(
-            [
-                (one.metric, one.present, one.active, one.invalid, one.loud, one.changes)
-                for one in facts
-            ]
-        )
-        told = memo.devices.get(key)
+        key, board = tuple(map(id, row.facts)), None
+        if row.device.mig_instance:
+            board = self._rows.get(row.device.board)
+            key += () if board is None else tuple(map(id, board.facts))
+        told = memo.get(key)
         if told is None:
-            found = [read for one in facts if (read := self._read(one, period, memo=memo))]
-            found.sort(key=lambda one: _ORDER[one.signal])
-            told = memo.devices[key] = _Told(tuple(found))
+            told = memo[key] = self._read(row, board, period)
         return told
 
-    def _read(self, facts: SignalFacts, period: Period, *, memo: _Memo) -> SignalEvidence | None:
-        """Return one signal's evidence; devices with the same facts share one value."""
-        window = facts.window(period, base=self._base)
-        key = (facts.metric, facts.signal, window)
-        if key not in memo.signals:
-            memo.signals[key] = signal_evidence(facts, period, window=window)
-        return memo.signals[key]
+    def _read(self, row: _Row, board: _Row | None, period: Period) -> _Told:
+        """Work out what a device's signals show; a slice without liveness has its board's."""
+        own = self._by_signal(row)
+        lent = {} if board is None else self._by_signal(board)
+        signals: list[SignalEvidence] = []
+        for signal in Signal:
+            for source in (own, lent if signal in LIVENESS_ORDER else {}):
+                if (known := source.get(signal)) is None:
+                    continue
+                inside = known[1].within(period, base=self._base)
+                found = signal_evidence(signal, known[0], inside, period=period)
+                if found is not None:
+                    signals.append(found)
+                    break
+        primary = {one.signal for one in signals}.intersection(PRIMARY_ORDER)
+        return _Told(tuple(signals), only_util=primary == {Signal.UTIL})
 
-    def _absorb(self, track: Track, told: _Slice, *, begin: int) -> None:
-        record = self._records.get(track.device)
-        if record is None:
-            record = self._records[track.device] = _Record()
-        record.see(track.labels, track.steps[-1][0])
-        facts = record.signals.get(track.signal)
-        if facts is None:
-            facts = record.signals[track.signal] = SignalFacts(track.signal, track.metric)
-        elif track.signal in PRIMARY_ORDER:
-            unseen = self._base + facts.present.bit_length()
-            if unseen + 1 < begin and (self.hole_from is None or unseen < self.hole_from):
-                self.hole_from = unseen
-        facts.metric = min(facts.metric, track.metric)
-        told.add(track, to=facts, base=self._base)
-        rule = SIGNALS[track.signal]
-        if rule.counts_changes and (series := self._series(facts, track)) is not None:
-            series.move(track.steps, base=self._base, lowest=rule.lowest, highest=rule.highest)
-            series.recent = series.recent[-_RECENT:]
+    def _by_signal(self, row: _Row) -> dict[Signal, tuple[str, Facts]]:
+        """Return the facts of a device's signals, all metrics of one together."""
+        found: dict[Signal, tuple[str, Facts]] = {}
+        for (signal, metric), place in self._columns.items():
+            facts = row.facts[place]
+            if facts is not None:
+                name, known = found.get(signal, (metric, NOTHING))
+                found[signal] = min(name, metric), known | facts
+        return found
 
-    def _series(self, facts: SignalFacts, track: Track) -> Series | None:
-        """Return the series that a track continues.
+    def _absorb(
+        self, column: Column, same: dict[Facts, Facts], *, rules: Rules, begin: int
+    ) -> None:
+        """Add a column, and who was seen in it."""
+        place, base = self._place(column), self._base
+        rule, threshold = SIGNALS[column.signal], active_from(column.signal, rules)
 
-        None for a second track of the same slice with the same labels: which of the two is which
-        cannot be told in the next slice, so its movement is not counted.
-        """
-        for one in facts.series:
-            if one.labels == track.labels and one.metric == track.metric:
-                if one.slice_number == self._slice:
-                    return None
-                one.slice_number = self._slice
-                return one
-        one = Series(track.metric, track.labels, slice_number=self._slice)
-        facts.series.append(one)
-        return one
+        def look(steps: Steps) -> Facts:
+            if column.moves:
+                return read_moves(steps, base=base)
+            return read(steps, base=base, rule=rule, active_from=threshold)
+
+        merge, peaks = _Merge(look, same, moves=column.moves), not column.moves
+        sightings, known = self._sightings, merge.known
+        for subject, steps in column.series:
+            if not steps:
+                continue
+            sighting = sightings.get(subject) or self._meet(subject)
+            newest, value = steps[-1]
+            if newest > sighting.last and (peaks or value):
+                sighting.last = newest  # what does not move may be gone
+            facts = sighting.facts
+            before = facts[place]
+            facts[place] = known.get((id(before), id(steps))) or merge.add(before, steps)
+        if column.signal in PRIMARY_ORDER:
+            self._look_for_holes(merge.seen.values(), begin)
+
+    def _look_for_holes(self, found: Iterable[Facts | None], begin: int) -> None:
+        """Note where the longest silence of those began that a primary signal came back to."""
+        for facts in found:
+            if facts is not None:
+                unseen = self._base + facts.present.bit_length()
+                if unseen + 1 < begin and (self.hole_from is None or unseen < self.hole_from):
+                    self.hole_from = unseen
+
+    def _place(self, column: Column) -> int:
+        """Return the number of a column; a new one is made where it is unknown."""
+        key = (column.signal, column.metric)
+        place = self._columns.get(key)
+        if place is None:
+            place = self._columns[key] = len(self._columns)
+            for row in self._rows.values():
+                row.facts.append(None)
+        return place
+
+    def _meet(self, subject: Subject) -> _Sighting:
+        """Return the sighting of a label set that may be another object than before."""
+        row = self._rows.get(subject.device)
+        if row is None:
+            row = self._rows[subject.device] = _Row(subject.device, len(self._columns))
+        group = row.unnamed if subject.labels == _UNNAMED else row.sightings
+        for known in group:
+            if known.labels == subject.labels:
+                self._sightings[subject] = known
+                return known
+        new = self._sightings[subject] = _Sighting(row, subject.labels)
+        group.append(new)
+        return new
 
     @staticmethod
     def _kept_steps(step_seconds: Seconds, rules: Rules) -> int:
@@ -252,16 +298,32 @@ class ScreenTable:
         return self.newest_step is not None and abs(period.last - self.newest_step) > kept
 
     def _rebase(self, base: int) -> None:
-        for record in self._records.values():
-            for facts in record.signals.values():
-                facts.rebase(base - self._base)
+        """Move the step of bit 0; equal facts stay one object."""
+        moved: dict[int, Facts] = {}
+        same: dict[Facts, Facts] = {}
+        up = base - self._base
+        former = [one for row in self._rows.values() for one in row.facts]
+        for facts in former:
+            if facts is not None and id(facts) not in moved:
+                new = facts.rebased(up)
+                moved[id(facts)] = same.setdefault(new, new)
+        for row in self._rows.values():
+            row.facts[:] = [None if one is None else moved[id(one)] for one in row.facts]
         self._base = base
 
     def _forget(self, base: int) -> None:
-        """Let go of steps that no period can ask for, and of devices long gone."""
-        self._records = {
-            device: record for device, record in self._records.items() if record.newest >= base
+        """Let go of steps that no period can ask for, of label sets and of devices long gone."""
+        kept: dict[DeviceId, _Row] = {}
+        for device, row in self._rows.items():
+            row.sightings = [one for one in row.sightings if one.last >= base]
+            row.unnamed = [one for one in row.unnamed if one.last >= base]
+            if row.sightings or row.unnamed:
+                kept[device] = row
+        self._rows = kept
+        self._sightings = {
+            subject: one for subject, one in self._sightings.items() if one.last >= base
         }
-        for record in self._records.values():
-            record.sightings = [one for one in record.sightings if one[1] >= base]
         self._rebase(base)
+
+    def _forget_everything(self) -> None:
+        self._rows, self._columns, self._sightings = {}, {}, {}

@@ -7,9 +7,11 @@ A *track* is one exported series of one signal of one device, reduced to one val
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
+from typing import TypeAlias
 
 import msgspec
 
@@ -55,9 +57,10 @@ class Signal(StrEnum):
     """Code of the last Xid error; never reset by the exporter."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class DeviceId:
+class DeviceId(msgspec.Struct, frozen=True, order=True, gc=False):
     """One thing a pod can hold: a whole GPU, or one MIG slice of it.
+
+    A Struct, because tens of thousands are looked up by it each minute.
 
     Source: DCGM labels ``UUID`` (of the physical GPU, also for slices) and ``GPU_I_ID``.
     """
@@ -111,20 +114,50 @@ class SeriesLabels:
     """Prometheus ``job``, or the scrape address of a directly scraped exporter."""
 
 
-class Track(msgspec.Struct, frozen=True, gc=False):
-    """One series of one signal of one device, one value per step in which it had a sample.
+Steps: TypeAlias = tuple[tuple[int, float], ...]
+"""(step number, value), ascending; step n covers (n x step, (n+1) x step] seconds. Steps without a
+sample are absent. Not-a-number is kept as it came."""
 
-    A Struct, because a screen of a large cluster makes a hundred thousand of them each minute.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """The device of a series, and everything else that its labels say.
+
+    Compared as an object, because a hundred thousand are looked up each minute: whoever reads
+    labels makes one for all label sets that say the same.
     """
+
+    device: DeviceId
+    labels: SeriesLabels
+
+
+class Track(msgspec.Struct, frozen=True, gc=False):
+    """One series of one signal of one device, one value per step in which it had a sample."""
 
     device: DeviceId
     signal: Signal
     metric: str
     """The metric's own name, for people."""
     labels: SeriesLabels
-    steps: tuple[tuple[int, float], ...]
-    """(step number, peak in that step), ascending; step n covers (n x step, (n+1) x step] seconds.
-    Steps without a sample are absent. Not-a-number is kept as it came."""
+    steps: Steps
+    """Peaks per step."""
+
+
+class Column(msgspec.Struct, frozen=True, gc=False):
+    """One metric of all devices over a slice: what a screen consists of.
+
+    Many series share one tuple of steps, because most devices say the same; whoever reads a column
+    need read each tuple only once.
+    """
+
+    signal: Signal
+    metric: str
+    """The metric's own name, for people."""
+    series: Sequence[tuple[Subject, Steps]]
+    """With peaks per step; or, where `moves` is set, with 1 in a step at whose end the value is
+    another than a step before, and 0 where it is the same. Entries that speak of
+    the same step of the same device say the same."""
+    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +236,7 @@ class SignalEvidence:
     """End of the newest step that counts as a change; None where none does."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceEvidence:
+class DeviceEvidence(msgspec.Struct, frozen=True, gc=False):
     """Everything that is known about one device over one period."""
 
     device: DeviceId

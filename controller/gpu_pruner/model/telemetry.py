@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.model.signals import Column, DeviceId, Period, Track
 from gpu_pruner.model.units import Seconds, Timestamp
 
 
@@ -16,7 +16,9 @@ class Screen:
 
     period: Period
     """Steps that the slice covers; the first may have been seen before."""
-    tracks: tuple[Track, ...]
+    columns: tuple[Column, ...]
+    """Per metric, all devices: primary and activity signals as peaks, liveness as movement. Some
+    metrics may be told of for the later steps only."""
     scrape_interval_seconds: Seconds
     """Estimated time between samples of one series."""
     clock_skew_seconds: Seconds = 0.0

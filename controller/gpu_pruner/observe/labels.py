@@ -8,11 +8,10 @@ An empty label is an absent one (exporter 2.x printed empty labels for unallocat
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from sys import intern
 from typing import Generic, TypeVar
 
-from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels
+from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels, Subject
 
 UUID = "UUID"
 OLD_UUID = "uuid"
@@ -41,11 +40,11 @@ MODELS = ("modelName", "model_name")
 REPLICA = "vgpu"
 JOB = "job"
 
+DEVICE = (*UUIDS, MIG_INSTANCE, DRA_INSTANCE, PARTITION)
+"""Labels that devices are told apart by."""
+
 IDENTITY = (
-    *UUIDS,
-    MIG_INSTANCE,
-    DRA_INSTANCE,
-    PARTITION,
+    *DEVICE,
     *MIG_PROFILES,
     EXPORTED_NAMESPACE,
     EXPORTED_POD,
@@ -62,27 +61,18 @@ IDENTITY = (
 HA replicas, driver versions, instances of a restarted exporter, Slurm jobs, pod labels."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Identity:
-    """The device of a series, and everything else that its labels say.
-
-    Compared as an object, because tens of thousands are looked up per answer: `Identities` makes
-    one for all label sets that say the same, so that a series that only changed a label which means
-    nothing here (``Hostname`` became ``hostname``) stays one track, and its movement one movement.
-    """
-
-    device: DeviceId
-    labels: SeriesLabels
-
-
 Key = TypeVar("Key", bound=Hashable)
 
-MOST_IDENTITIES = 500_000
+MOST_SUBJECTS = 500_000
 """Label sets remembered; when there are more (churn over weeks), all are forgotten and re-read."""
 
 
-class Identities(Generic[Key]):
-    """Remembers what label sets mean, so that each is read once and not in every cycle."""
+class Subjects(Generic[Key]):
+    """Remembers what label sets mean, so that each is read once and not in every cycle.
+
+    A series that only changed a label which means nothing here (``Hostname`` became ``hostname``)
+    keeps its subject, and so stays one track.
+    """
 
     def __init__(
         self, read: Callable[[Key], Mapping[str, str]], *, job: str = "", node_label: str = ""
@@ -97,25 +87,25 @@ class Identities(Generic[Key]):
         self._read = read
         self._job = job
         self._node_label = node_label
-        self._known: dict[Key, Identity | None] = {}
-        self._same: dict[tuple[DeviceId, SeriesLabels], Identity] = {}
+        self._known: dict[Key, Subject | None] = {}
+        self._same: dict[tuple[DeviceId, SeriesLabels], Subject] = {}
 
-    def of(self, key: Key) -> Identity | None:
-        """Return the identity of a label set, or None where it names no device."""
+    def of(self, key: Key) -> Subject | None:
+        """Return the subject of a label set, or None where it names no device."""
         try:
             return self._known[key]
         except KeyError:
-            if len(self._known) >= MOST_IDENTITIES:
+            if len(self._known) >= MOST_SUBJECTS:
                 self._known.clear()
                 self._same.clear()
-            identity = identify(self._read(key), job=self._job, node_label=self._node_label)
-            if identity is not None:
-                identity = self._same.setdefault((identity.device, identity.labels), identity)
-            self._known[key] = identity
-            return identity
+            subject = identify(self._read(key), job=self._job, node_label=self._node_label)
+            if subject is not None:
+                subject = self._same.setdefault((subject.device, subject.labels), subject)
+            self._known[key] = subject
+            return subject
 
 
-def identify(labels: Mapping[str, str], *, job: str = "", node_label: str = "") -> Identity | None:
+def identify(labels: Mapping[str, str], *, job: str = "", node_label: str = "") -> Subject | None:
     """Read the labels of one series.
 
     Args:
@@ -131,7 +121,7 @@ def identify(labels: Mapping[str, str], *, job: str = "", node_label: str = "") 
         return None
     native = _pod(labels, NAMESPACE, POD)
     old = next((pod for pair in OLD_PODS if (pod := _pod(labels, *pair)) is not None), None)
-    return Identity(
+    return Subject(
         DeviceId(uuid, _instance(labels)),
         SeriesLabels(
             # A pod in one of the old pairs is never the exporter itself.

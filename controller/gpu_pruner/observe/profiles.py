@@ -48,6 +48,12 @@ USES: Mapping[Signal, Use] = {
 }
 """Signals that are not listed are activity."""
 
+
+def use_of(signal: Signal) -> Use:
+    """Return what a signal is asked for."""
+    return USES.get(signal, Use.ACTIVITY)
+
+
 PRIMARY_ORDER = (Signal.ENGINE, Signal.SM, Signal.UTIL)
 """Best first."""
 
@@ -86,7 +92,7 @@ class Field:
     @property
     def use(self) -> Use:
         """Return what the field's signal is asked for."""
-        return USES.get(self.signal, Use.ACTIVITY)
+        return use_of(self.signal)
 
     @property
     def single_scale(self) -> bool:

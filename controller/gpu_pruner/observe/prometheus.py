@@ -1,7 +1,7 @@
 """Telemetry from Prometheus, or anything that answers like it.
 
-`screen` asks for the newest steps of all devices, `verify` for a full period of a few; both by the
-same per-step queries (`promql`). It answers with tracks, or raises an `ObservationError`; partial
+`screen` asks for the newest steps of all devices, `verify` for a full period of a few, both per
+step (`promql`). It answers with columns and tracks, or raises an `ObservationError`; partial
 answers are errors. It chooses no owners and decides nothing. Called by `loop` only.
 
 One source has one connection and one thread, in which requests and decoding run one after another.
@@ -11,40 +11,32 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
-from prometheus_api_client import PrometheusConnect
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
 from gpu_pruner.model.clock import Clock
-from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.model.signals import Column, DeviceId, Period, Steps, Subject, Track
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
 from gpu_pruner.observe import backends, notes, promql
 from gpu_pruner.observe import prometheus_probe as probing
-from gpu_pruner.observe.labels import Identities
+from gpu_pruner.observe.labels import Subjects
 from gpu_pruner.observe.profiles import Field, fields_of
-from gpu_pruner.observe.prometheus_probe import Names, Probe
+from gpu_pruner.observe.prometheus_probe import Ask, Names, Probe
+from gpu_pruner.observe.prometheus_queries import Queries
 from gpu_pruner.observe.prometheus_replies import QueryTooLarge, Series, points
-from gpu_pruner.observe.prometheus_transport import RETRY, Transport
 from gpu_pruner.observe.promql import Scope, Slice
-from gpu_pruner.observe.tracks import Steps, TrackTable
+from gpu_pruner.observe.tracks import TrackTable, agreeing
 from gpu_pruner.settings.schema import PrometheusSettings
 
 SHORTEST_SCREEN: Seconds = 3 * MINUTE
 """A screen covers at least this, or three scrapes, so that late samples are seen after all."""
-
-_SERVER_SHARE = 0.9
-"""Share of our time limit that the server gets, so that it is the one that says why it gave up."""
-
-_PATIENCE = 10
-"""A screen or verify is given up after this many time limits: no endless cutting into parts."""
 
 _NAMES_EVERY: Seconds = 4 * MINUTE
 """Distance of the moments at which a verify looks which metrics there were. A sample is visible
@@ -66,24 +58,16 @@ class PrometheusSource:
 
     def __init__(self, settings: PrometheusSettings, *, clock: Clock) -> None:
         self._settings = settings
-        self._clock = clock
-        self._transport = Transport(settings, clock=clock)
-        self._client = PrometheusConnect(
-            self._transport.url, session=self._transport, method="POST", retry=RETRY
-        )
-        server_timeout = settings.timeout_seconds * _SERVER_SHARE
-        self._timeout = {"timeout": f"{server_timeout:g}"}
-        self._parameters: Mapping[str, str] = self._timeout
+        self._queries = Queries(settings, clock=clock)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
         self._fields = fields_of(settings.profiles)
         self._scope = _scope(settings)
-        self._identities = Identities(_labels, node_label=settings.node_label)
+        self._subjects = Subjects(_labels, node_label=settings.node_label)
         self._probe: Probe | None = None
         self._probed_at: Timestamp = 0.0
         self._held = 0
         self._interval: Seconds | None = None
-        self._give_up_at = 0.0
-        self._closed = False
+        self._screened_until: Timestamp | None = None
 
     async def start(self) -> None:
         """Do nothing: the first screen connects, and says what is wrong if it cannot."""
@@ -105,15 +89,14 @@ class PrometheusSource:
 
     async def close(self) -> None:
         """Stop after the request that is under way, and release connections."""
-        self._closed = True
+        self._queries.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
-        self._transport.close()
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._timed, work)
 
     def _timed(self, work: Callable[[], T]) -> T:
-        self._give_up_at = time.monotonic() + _PATIENCE * self._settings.timeout_seconds
+        self._queries.begin()
         return work()
 
     def _screen(self, now: Timestamp, back_to: Timestamp) -> Screen:
@@ -122,36 +105,69 @@ class PrometheusSource:
         length = max(now - back_to, SHORTEST_SCREEN, 3 * interval)
         step = probing.step_seconds(interval)
         period = Period.ending(now, length=length, step_seconds=step)
-        table = TrackTable()
-        for field, silence_matters in probe.screened:
-            query = promql.peaks if silence_matters else promql.work
-            for part in promql.slices_for_all(period, probe.series):
-                self._ask(query, field, part, table)
+        table, read = TrackTable(), _Read(int(step))
+        moved: list[Column] = []
+        for field, ask in probe.screened:
+            asked = period if ask is Ask.PEAKS else self._newest(period)
+            for part in promql.slices_for_all(asked, probe.series):
+                if ask is Ask.MOVES:
+                    series = self._moves(field, part, read, named=probe.speechless > 0)
+                    moved.append(Column(field.signal, field.metric, series, moves=True))
+                else:
+                    query = promql.peaks if ask is Ask.PEAKS else promql.work
+                    table.take(field, self._ask(query, field, part), read=read)
         if not len(table):
             raise PrometheusError(self._nothing(now))
         self._look_again(len(table))
+        self._screened_until = period.end
         return Screen(
             period=period,
-            tracks=table.tracks(period),
+            columns=(*table.screened(period), *moved),
             scrape_interval_seconds=interval,
-            clock_skew_seconds=self._transport.clock_skew_seconds,
+            clock_skew_seconds=self._queries.transport.clock_skew_seconds,
             notes=self._notes(probe),
         )
 
+    def _moves(
+        self, field: Field, part: Slice, read: _Read, *, named: bool
+    ) -> list[tuple[Subject, Steps]]:
+        """Ask in which steps each device moved; with its labels only where others lack them."""
+        query = promql.named_moves if named else promql.moves
+        found = self._ask(query, field, part)
+        series = [(subject, read(values)) for subject, values in found]
+        return agreeing(series) if named else series
+
+    def _newest(self, period: Period) -> Period:
+        """Return the part of a steady slice that nothing but primary signals is asked again for.
+
+        Work and movement that come later than a scrape are seen by verify.
+        """
+        step, until = period.step_seconds, self._screened_until
+        if until is None or period.steps * step > self._shortest():
+            return period
+        first = math.floor((until - 2 * (self._interval or probing.DEFAULT_INTERVAL)) / step)
+        return replace(period, first=min(max(period.first, first), period.last))
+
+    def _shortest(self) -> Seconds:
+        """Return the length of a steady slice, rounded up to whole steps."""
+        interval = self._interval or probing.DEFAULT_INTERVAL
+        step = probing.step_seconds(interval)
+        return math.ceil(max(SHORTEST_SCREEN, 3 * interval) / step) * step
+
     def _verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         uuids = tuple(sorted({device.uuid for device in devices}))
-        table = TrackTable()
+        table, read = TrackTable(), _Read(int(period.step_seconds))
         for part in promql.slices_for(uuids, period):
             for field in self._exported(part):
-                self._ask(promql.peaks, field, part, table)
-                self._ask(promql.flaws, field, part, table)
+                for query in (promql.peaks, promql.flaws):
+                    table.take(field, self._ask(query, field, part), read=read)
         return table.tracks(period, devices)
 
     def _exported(self, part: Slice) -> list[Field]:
         """Return the fields that some devices exported at any time of a period."""
         width = _NAMES_EVERY
         whole = Period(int(part.period.start // width), int(part.period.end // width), width)
-        answer = self._range(promql.names(self._fields, part, self._scope), whole)
+        answer = self._queries.range(promql.names(self._fields, part, self._scope), whole)
         found = {_labels(bytes(one.metric)).get("__name__") for one in answer}
         return [one for one in self._fields if one.metric in found]
 
@@ -160,54 +176,14 @@ class PrometheusSource:
         query: Callable[[Field, Slice, Scope], str],
         field: Field,
         part: Slice,
-        table: TrackTable,
-    ) -> None:
-        """Ask for one field of one slice, in smaller parts where the server wants that."""
-        step = int(part.period.step_seconds)
-        try:
-            answer = self._range(query(field, part, self._scope), part.period)
-        except QueryTooLarge:
-            smaller = part.split()
-            if not smaller:
-                raise
-            for one in smaller:
-                self._ask(query, field, one, table)
-            return
-        named = (
-            (identity, bytes(one.values))
-            for one in answer
-            if (identity := self._identities.of(bytes(one.metric))) is not None
-        )
-        numbers = _Numbers(step)
-        table.take(field, named, read=lambda values: _steps(values, numbers))
-
-    def _range(self, query: str, period: Period) -> list[Series]:
-        self._check_time()
-        step = period.step_seconds
-        answer: list[Series] = self._client.custom_query_range(
-            query,
-            start_time=datetime.fromtimestamp(period.start + step, UTC),
-            end_time=datetime.fromtimestamp(period.end, UTC),
-            step=f"{step:g}",
-            params=dict(self._parameters),
-        )
-        return answer
-
-    def _instant(self, query: str, at: Timestamp) -> list[Series]:
-        self._check_time()
-        answer: list[Series] = self._client.custom_query(
-            query, params={"time": f"{at:.3f}", **self._parameters}
-        )
-        return answer
-
-    def _check_time(self) -> None:
-        if self._closed:
-            raise PrometheusError(f"{self._transport.server} is no longer asked: we are stopping")
-        if time.monotonic() > self._give_up_at:
-            raise PrometheusError(
-                f"{self._transport.server} is too slow for the whole question; check its load, or "
-                "raise prometheus.timeout_seconds"
-            )
+    ) -> Iterator[tuple[Subject, bytes]]:
+        """Yield the series of one field of one slice, with what `_Read` reads their points from."""
+        find = self._subjects.of
+        for answer in self._queries.parts(lambda one: query(field, one, self._scope), part):
+            for series in answer:
+                subject = find(bytes(series.metric))
+                if subject is not None:
+                    yield subject, bytes(series.values)
 
     def _known(self, now: Timestamp) -> Probe:
         """Return what telemetry there is; probed anew when that is older than ten minutes."""
@@ -216,7 +192,9 @@ class PrometheusSource:
             probe = self._look(now)
             if probe.sample:
                 with suppress(QueryTooLarge):  # the interval stays what it was
-                    self._measure(self._instant(probing.samples_query(probe, self._scope), now))
+                    self._measure(
+                        self._queries.instant(probing.samples_query(probe, self._scope), now)
+                    )
             self._probe, self._probed_at, self._held = probe, now, 0
         return self._probe
 
@@ -228,23 +206,23 @@ class PrometheusSource:
             PrometheusError: it has nothing for us.
         """
         profiles, label = self._settings.profiles, self._settings.cluster_label
-        if backends.is_tenancy(self._transport.url):
-            raise PrometheusError(f"{self._transport.server} {backends.TENANCY}")
+        if backends.is_tenancy(self._queries.transport.url):
+            raise PrometheusError(f"{self._queries.server} {backends.TENANCY}")
         try:
-            rows = self._instant(probing.names_query(profiles, self._scope), now)
+            rows = self._queries.instant(probing.names_query(profiles, self._scope), now)
             names = probing.read_names(rows, self._fields, profiles)
         except QueryTooLarge:
             names = Names(known=self._fields, unknown={})
-        self._parameters = {**self._timeout, **backends.parameters(self._transport.backend())}
+        self._queries.send_also(backends.parameters(self._queries.transport.backend()))
         if not names.known:
             raise PrometheusError(self._nothing(now))
         query = probing.probe_query(names.known, self._scope, cluster_label=label)
-        probe = probing.read_probe(self._instant(query, now), names)
+        probe = probing.read_probe(self._queries.instant(query, now), names)
         if not probe.devices:
             raise PrometheusError(self._nothing(now))
         if probe.clusters > 1 and not self._settings.cluster:
             raise IncompleteData(
-                f"{self._transport.server} holds {probe.clusters} clusters (label {label}), in "
+                f"{self._queries.server} holds {probe.clusters} clusters (label {label}), in "
                 "which pods may have the same names; set prometheus.cluster (--prometheus-cluster) "
                 "to the name of this one"
             )
@@ -267,8 +245,8 @@ class PrometheusSource:
 
     def _nothing(self, now: Timestamp) -> str:
         """Say that there is no telemetry, and what there is instead."""
-        others = probing.read_hint(self._instant(probing.hint_query(), now))
-        what = f"{self._transport.server} has no DCGM series at {rfc3339(now)}"
+        others = probing.read_hint(self._queries.instant(probing.hint_query(), now))
+        what = f"{self._queries.server} has no DCGM series at {rfc3339(now)}"
         if others:
             return f"{what} under a name that we know; it has {', '.join(others)}"
         return (
@@ -277,8 +255,8 @@ class PrometheusSource:
         )
 
     def _notes(self, probe: Probe) -> tuple[str, ...]:
-        tls = () if self._transport.verify else ("TLS certificates are not checked",)
-        return (*notes.found(probe, self._settings), *tls, *self._transport.take_notes())
+        tls = () if self._queries.transport.verify else ("TLS certificates are not checked",)
+        return (*notes.found(probe, self._settings), *tls, *self._queries.transport.take_notes())
 
 
 def _scope(settings: PrometheusSettings) -> Scope:
@@ -286,18 +264,25 @@ def _scope(settings: PrometheusSettings) -> Scope:
     return Scope(matcher=limit if settings.cluster else "", node_label=settings.node_label)
 
 
-class _Numbers(dict[float, int]):
-    """From a moment to the number of the step that ends with it, worked out once per answer."""
+class _Read(dict[bytes, Steps]):
+    """From the points of a range to steps, each numbered by the step that the point is the end of.
+
+    What is the same for many series is read once, and is one object.
+    """
 
     def __init__(self, step: int) -> None:
         super().__init__()
         self._step = step
+        self._numbers: dict[float, int] = {}
 
-    def __missing__(self, at: float) -> int:
-        number = self[at] = round(at / self._step) - 1
-        return number
+    def __call__(self, values: bytes) -> Steps:
+        return self[values]
 
-
-def _steps(values: bytes, numbers: _Numbers) -> Steps:
-    """Return the points of a range, numbered by the step that each is the end of."""
-    return tuple([(numbers[at], value) for at, value in points(values)])
+    def __missing__(self, values: bytes) -> Steps:
+        numbers = self._numbers
+        found = points(values)
+        for at, _ in found:
+            if at not in numbers:
+                numbers[at] = round(at / self._step) - 1
+        steps = self[values] = tuple([(numbers[at], value) for at, value in found])
+        return steps

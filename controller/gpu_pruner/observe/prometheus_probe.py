@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import pairwise
 from statistics import median
 
@@ -56,6 +57,17 @@ _LABELS = msgspec.json.Decoder(_Labels)
 _ALL_LABELS = msgspec.json.Decoder(dict[str, str])
 
 
+class Ask(Enum):
+    """What a screen wants to know of a field."""
+
+    PEAKS = "peaks"
+    """Every peak, so that silence is seen."""
+    WORK = "work"
+    """Peaks above noise."""
+    MOVES = "moves"
+    """Whether the value moves."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
     """The metric names that a server has, as far as they are of our profiles."""
@@ -82,6 +94,8 @@ class Probe:
     """Series with a pod in ``pod`` only, in jobs where no series has ``exported_pod``."""
     weaker: Mapping[Signal, int] = field(default_factory=dict)
     """By primary signal: devices that export it and nothing better."""
+    speechless: int = 0
+    """Devices that export liveness, but no primary signal; only these labels tell who has them."""
     rescaled: int = 0
     """Devices whose utilisation is not at the scale that its name says."""
     nameless: int = 0
@@ -99,25 +113,25 @@ class Probe:
         return max(self.devices.values(), default=0) * max(1, self.duplicates)
 
     @property
-    def screened(self) -> tuple[tuple[Field, bool], ...]:
-        """Return the fields that a screen asks for, each with whether its silence matters too.
+    def screened(self) -> tuple[tuple[Field, Ask], ...]:
+        """Return the fields that a screen asks for, each with what it asks.
 
-        Silence matters of the best primary signal of every device, and of liveness. Of everything
-        else a screen needs the work only, which is a small answer.
+        Silence matters of the best primary signal of every device, and movement of liveness. Of
+        everything else a screen needs the work only, which is a small answer.
         """
         present = [one for one in self.fields if one.metric in self.devices]
-        chosen = [
-            (one, one.signal is Signal.ENGINE or bool(self.weaker.get(one.signal)))
-            for one in present
-            if one.use is Use.PRIMARY
-        ]
-        chosen += [(one, False) for one in present if one.use is Use.ACTIVITY]
+        chosen: list[tuple[Field, Ask]] = []
+        for one in present:
+            if one.use is Use.PRIMARY:
+                whole = one.signal is Signal.ENGINE or bool(self.weaker.get(one.signal))
+                chosen.append((one, Ask.PEAKS if whole else Ask.WORK))
+        chosen += [(one, Ask.WORK) for one in present if one.use is Use.ACTIVITY]
         covered = 0
         for signal in LIVENESS_ORDER:
             fields = [one for one in present if one.signal is signal]
             count = sum(self.devices[one.metric] for one in fields)
             if count > covered:
-                chosen += [(one, True) for one in fields]
+                chosen += [(one, Ask.MOVES) for one in fields]
                 covered = count
         return tuple(chosen)
 
@@ -169,6 +183,11 @@ def probe_query(fields: tuple[Field, ...], scope: Scope, *, cluster_label: str) 
     if primary:
         rows |= _primary_rows(primary, scope, device=device, cluster_label=cluster_label)
         rows |= _weaker_rows(primary, scope, device=device)
+    lively = [one for one in fields if one.use is Use.LIVENESS]
+    if lively:
+        without = f" unless count by ({device}) ({_named(primary, scope)})" if primary else ""
+        named = _named(lively, scope)
+        rows["speechless"] = f"count(count by ({device}) ({named}){without})"
     return " or ".join(
         f'label_replace({query}, "{_MODE}", "{mode}", "", "")' for mode, query in rows.items()
     )
@@ -250,6 +269,7 @@ def read_probe(rows: Iterable[Series], names: Names) -> Probe:
             for signal in PRIMARY_ORDER
             if (mode := f"weaker_{signal}") in counts
         },
+        speechless=counts.get("speechless", 0),
         rescaled=counts.get("rescaled", 0),
         nameless=counts.get("nameless", 0),
         clusters=counts.get("clusters", 1),

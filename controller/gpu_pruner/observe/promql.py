@@ -1,6 +1,7 @@
 """The PromQL that we send, and how a large question is cut into smaller ones. Pure.
 
-One mechanism serves screen and verify: the peak per whole step of every series, as a range query.
+Screen and verify ask for the peak per whole step of every series, by range query; of liveness a
+screen asks only whether the value moved.
 Step n covers (n x step, (n+1) x step] and is evaluated at its end. Prometheus 2.x ranges are closed
 on both sides, so a sample on a boundary shows in two steps; that errs towards activity.
 """
@@ -64,6 +65,27 @@ def peaks(field: Field, part: Slice, scope: Scope) -> str:
 def work(field: Field, part: Slice, scope: Scope) -> str:
     """Return the query for those peaks only that may be work: silence is left out."""
     return f"{peaks(field, part, scope)} > {field.floor:g}"
+
+
+def moves(field: Field, part: Slice, scope: Scope) -> str:
+    """Return the query for 1 where a device's value is another than a step before, else 0.
+
+    It touches two samples per step, and its answers are all alike. Two series of a device count as
+    one, the higher; what is gone shows for five minutes more, without movement.
+    """
+    return _moves(", ".join(labels.DEVICE), field, part, scope)
+
+
+def named_moves(field: Field, part: Slice, scope: Scope) -> str:
+    """Return the query of `moves` with all labels that series are told apart by."""
+    return _moves(scope.by, field, part, scope)
+
+
+def _moves(by: str, field: Field, part: Slice, scope: Scope) -> str:
+    step = int(part.period.step_seconds)
+    series = [scope.selector(field.metric, part.matcher(uuid)) for uuid in field.uuids]
+    now, before = " or ".join(series), " or ".join(f"{one} offset {step}s" for one in series)
+    return f"max by ({by}) ({now}) != bool max by ({by}) ({before})"
 
 
 def flaws(field: Field, part: Slice, scope: Scope) -> str:

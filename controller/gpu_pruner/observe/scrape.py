@@ -24,7 +24,7 @@ from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.observe.exporters import Fetcher, Target, expand
 from gpu_pruner.observe.exposition import read_labels, read_page
-from gpu_pruner.observe.labels import Identities
+from gpu_pruner.observe.labels import Subjects
 from gpu_pruner.observe.notes import advice, unread
 from gpu_pruner.observe.profiles import fields_of, unknown_names
 from gpu_pruner.observe.tracks import TrackTable
@@ -56,7 +56,7 @@ class ScrapeSource:
         self._keep_steps = math.ceil(keep_seconds / self._step) + _SPARE_STEPS
         self._table = TrackTable()
         self._fields = {one.metric: one for one in fields_of(settings.profiles)}
-        self._identities: dict[str, Identities[str]] = {}
+        self._subjects: dict[str, Subjects[str]] = {}
         self._others: dict[str, frozenset[str]] = {}
         self._nameless: dict[str, int] = {}
         self._failures: Mapping[str, str] = {}
@@ -88,7 +88,7 @@ class ScrapeSource:
         period = Period(held, asked.last, self._step)
         return Screen(
             period=period,
-            tracks=self._table.tracks(period),
+            columns=self._table.screened(period),
             scrape_interval_seconds=interval,
             notes=(*self._failures.values(), *self._notes()),
         )
@@ -144,9 +144,9 @@ class ScrapeSource:
         self._targets = len(targets) + len(failures.keys() - {one.name for one in targets})
         self._tell(failures)
         self._failures = dict(sorted(failures.items()))
-        gone = self._identities.keys() - {target.name for target in targets}
+        gone = self._subjects.keys() - {target.name for target in targets}
         for name in gone:
-            del self._identities[name]
+            del self._subjects[name]
             self._others.pop(name, None)
             self._nameless.pop(name, None)
         self._table.forget_before(self._step_at(self._clock.now()) - self._keep_steps)
@@ -179,17 +179,17 @@ class ScrapeSource:
 
     def _absorb(self, target: Target, text: str, at: Timestamp) -> None:
         """Take a page into the table, whole or not at all."""
-        if target.name not in self._identities:
-            self._identities[target.name] = Identities(
+        if target.name not in self._subjects:
+            self._subjects[target.name] = Subjects(
                 read_labels, job=target.name, node_label=self._settings.node_label
             )
-        identities = self._identities[target.name]
+        subjects = self._subjects[target.name]
         try:
             page = read_page(text, self._fields)
             samples = [
-                (one.field, identity, one.value)
+                (one.field, subject, one.value)
                 for one in page.samples
-                if (identity := identities.of(one.series)) is not None
+                if (subject := subjects.of(one.series)) is not None
             ]
         except ObservationError as error:
             raise ObservationError(f"exporter {target.name}: {error}") from error
@@ -198,8 +198,8 @@ class ScrapeSource:
         if not samples:
             raise ObservationError(f"exporter {target.name}: a page without any GPU metric we know")
         step = self._step_at(at)
-        for field, identity, value in samples:
-            self._table.record(field, identity, ((step, value),))
+        for field, subject, value in samples:
+            self._table.record(field, subject, ((step, value),))
         if self._first_step is None:
             self._first_step = step
 

@@ -1,4 +1,4 @@
-"""Per-step peaks of every series, gathered into tracks.
+"""Per-step peaks of every series, gathered into tracks, or into the columns of a screen.
 
 Used by both sources: for one answer by `observe.prometheus`, as the memory of the whole window by
 `observe.scrape`. A value that is not a number or below zero is kept on a track of its own, so that
@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterable
-from itertools import chain
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, pairwise
 from typing import TypeAlias, TypeVar
 
-from gpu_pruner.model.signals import DeviceId, Period, SeriesLabels, Track
-from gpu_pruner.observe.labels import Identity
-from gpu_pruner.observe.profiles import Field
+from gpu_pruner.model.signals import Column, DeviceId, Period, Signal, Steps, Subject, Track
+from gpu_pruner.observe.profiles import Field, Use, use_of
 
-Steps: TypeAlias = tuple[tuple[int, float], ...]
-"""(step number, value)."""
+_COMPARED = 5
+"""How many steps back a value is looked for to compare the first one of a screen with."""
 
-_Key: TypeAlias = tuple[str, Identity, bool]
+_Key: TypeAlias = tuple[str, Subject, bool]
 """Metric name, whose series, and whether it is the track of values no healthy reading can have."""
-
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -83,7 +82,7 @@ class TrackTable:
 
     def __init__(self) -> None:
         self._series: dict[_Key, _Peaks] = {}
-        self._whole: dict[str, tuple[Field, dict[Identity, Steps]]] = {}
+        self._whole: dict[str, tuple[Field, dict[Subject, Steps]]] = {}
         """Series that came in one piece and need no further work, in the signal's unit. Most do,
         and many share one tuple, because most GPUs of an answer say the same."""
 
@@ -91,12 +90,12 @@ class TrackTable:
         """Return how many series are held."""
         return len(self._series) + sum(len(whole) for _, whole in self._whole.values())
 
-    def record(self, field: Field, identity: Identity, points: Iterable[tuple[int, float]]) -> None:
+    def record(self, field: Field, subject: Subject, points: Iterable[tuple[int, float]]) -> None:
         """Add points of one series; see `take`."""
-        self.take(field, ((identity, tuple(points)),), read=_as_it_is)
+        self.take(field, ((subject, tuple(points)),), read=_as_it_is)
 
     def take(
-        self, field: Field, series: Iterable[tuple[Identity, Key]], *, read: Callable[[Key], Steps]
+        self, field: Field, series: Iterable[tuple[Subject, Key]], *, read: Callable[[Key], Steps]
     ) -> None:
         """Add the series of one answer.
 
@@ -110,55 +109,55 @@ class TrackTable:
         """
         _, whole = self._whole.setdefault(field.metric, (field, {}))
         known: dict[Key, tuple[Steps, Steps | None]] = {}
-        for identity, key in series:
+        for subject, key in series:
             found = known.get(key)
             if found is None:
                 steps = read(key)
                 found = known[key] = steps, _in_unit(field, steps)
             steps, healthy = found
-            if healthy is None or identity in whole or self._has_peaks(field, identity):
-                self._merge(field, identity, steps)
+            if healthy is None or subject in whole or self._has_peaks(field, subject):
+                self._merge(field, subject, steps)
             else:
-                whole[identity] = healthy
+                whole[subject] = healthy
 
-    def _has_peaks(self, field: Field, identity: Identity) -> bool:
-        return bool(self._series) and (field.metric, identity, False) in self._series
+    def _has_peaks(self, field: Field, subject: Subject) -> bool:
+        return bool(self._series) and (field.metric, subject, False) in self._series
 
-    def _merge(self, field: Field, identity: Identity, steps: Steps) -> None:
+    def _merge(self, field: Field, subject: Subject, steps: Steps) -> None:
         """Add points step by step, to what came before."""
-        former = self._whole[field.metric][1].pop(identity, ())
+        former = self._whole[field.metric][1].pop(subject, ())
         if former:
-            peaks = self._peaks(field, identity, flawed=False)
+            peaks = self._peaks(field, subject, flawed=False)
             for step, value in former:
                 peaks.record(step, value)
-        self._record(field, identity, steps)
+        self._record(field, subject, steps)
 
-    def _record(self, field: Field, identity: Identity, steps: Steps) -> None:
+    def _record(self, field: Field, subject: Subject, steps: Steps) -> None:
         scale, plain = field.scale, field.single_scale and field.proves_idle
-        healthy = self._series.get((field.metric, identity, False))
+        healthy = self._series.get((field.metric, subject, False))
         for step, exported in steps:
             value = exported * scale
             if not value >= 0:
-                self._peaks(field, identity, flawed=True).record(step, value)
+                self._peaks(field, subject, flawed=True).record(step, value)
                 continue
             if not plain:
                 if field.is_ambiguous(exported):
-                    self._peaks(field, identity, flawed=True).record(step, math.nan)
+                    self._peaks(field, subject, flawed=True).record(step, math.nan)
                     value = exported
                 if not value and not field.proves_idle:
                     continue
             if healthy is None:
-                healthy = self._peaks(field, identity, flawed=False)
+                healthy = self._peaks(field, subject, flawed=False)
             healthy.record(step, value)
 
-    def _peaks(self, field: Field, identity: Identity, *, flawed: bool) -> _Peaks:
-        return self._series.setdefault((field.metric, identity, flawed), _Peaks(field))
+    def _peaks(self, field: Field, subject: Subject, *, flawed: bool) -> _Peaks:
+        return self._series.setdefault((field.metric, subject, flawed), _Peaks(field))
 
     def forget_before(self, step: int) -> None:
         """Drop every step below this one, and series without any step left."""
         for field, whole in self._whole.values():
-            for identity, steps in whole.items():
-                peaks = self._peaks(field, identity, flawed=False)
+            for subject, steps in whole.items():
+                peaks = self._peaks(field, subject, flawed=False)
                 for at, value in steps:
                     peaks.record(at, value)
         self._whole = {}
@@ -176,38 +175,93 @@ class TrackTable:
             devices: only these and their boards; None means all.
         """
         wanted = None if devices is None else {*devices, *(one.board for one in devices)}
-        found = self._whole_tracks(period, wanted)
-        joined: dict[tuple[str, DeviceId, SeriesLabels], list[_Peaks]] = {}
-        for (metric, identity, flawed), peaks in self._series.items():
-            device = identity.device
-            if wanted is not None and device not in wanted:
-                continue
-            if peaks.field.joined and not flawed:
-                key = (peaks.field.joined, device, identity.labels)
-                joined.setdefault(key, []).append(peaks)
-                continue
-            steps = peaks.within(period.first, period.last)
-            if steps:
-                found.append(Track(device, peaks.field.signal, metric, identity.labels, steps))
-        for (name, device, labels), parts in joined.items():
-            sums = _sums(one.within(period.first, period.last) for one in parts)
-            if sums:
-                found.append(Track(device, parts[0].field.signal, name, labels, sums))
-        return tuple(found)
+        return tuple(
+            Track(subject.device, column.signal, column.metric, subject.labels, steps)
+            for column in self._columns(period)
+            for subject, steps in column.series
+            if wanted is None or subject.device in wanted
+        )
 
-    def _whole_tracks(self, period: Period, wanted: set[DeviceId] | None) -> list[Track]:
-        first, last = period.first, period.last
-        found: list[Track] = []
+    def screened(self, period: Period) -> tuple[Column, ...]:
+        """Return what a `Screen` of the period consists of, in columns."""
+        before = replace(period, first=period.first - _COMPARED)
+        return tuple(
+            [
+                one
+                for one in self._columns(period)
+                if use_of(one.signal) in {Use.PRIMARY, Use.ACTIVITY}
+            ]
+            + [
+                _moving(one, period)
+                for one in self._columns(before)
+                if use_of(one.signal) is Use.LIVENESS
+            ]
+        )
+
+    def _columns(self, period: Period) -> Iterator[Column]:
+        """Yield every metric's series; one that also has a track of flawed values comes twice."""
         for field, whole in self._whole.values():
-            signal, metric = field.signal, field.metric
-            for identity, steps in whole.items():
-                if wanted is not None and identity.device not in wanted:
-                    continue
-                if steps[0][0] >= first and steps[-1][0] <= last:
-                    found.append(Track(identity.device, signal, metric, identity.labels, steps))
-                elif inside := tuple(one for one in steps if first <= one[0] <= last):
-                    found.append(Track(identity.device, signal, metric, identity.labels, inside))
-        return found
+            yield Column(field.signal, field.metric, _within(whole, period))
+        first, last = period.first, period.last
+        found: dict[tuple[Signal, str], list[tuple[Subject, Steps]]] = {}
+        joined: dict[tuple[Signal, str, Subject], list[Steps]] = {}
+        for (metric, subject, flawed), peaks in self._series.items():
+            field, steps = peaks.field, peaks.within(first, last)
+            if field.joined and not flawed:
+                joined.setdefault((field.signal, field.joined, subject), []).append(steps)
+            elif steps:
+                found.setdefault((field.signal, metric), []).append((subject, steps))
+        for (signal, name, subject), parts in joined.items():
+            if sums := _sums(parts):
+                found.setdefault((signal, name), []).append((subject, sums))
+        for (signal, metric), series in found.items():
+            yield Column(signal, metric, series)
+
+
+def _within(whole: Mapping[Subject, Steps], period: Period) -> list[tuple[Subject, Steps]]:
+    """Return the parts of series that lie in a period; most lie in it as they are."""
+    first, last = period.first, period.last
+    distinct = {id(steps): steps for steps in whole.values()}
+    if all(first <= steps[0][0] and steps[-1][0] <= last for steps in distinct.values()):
+        return list(whole.items())
+    cut = {
+        key: tuple(one for one in steps if first <= one[0] <= last)
+        for key, steps in distinct.items()
+    }
+    return [(subject, inside) for subject, steps in whole.items() if (inside := cut[id(steps)])]
+
+
+def _moving(column: Column, period: Period) -> Column:
+    """Return a column of peaks, from some steps before a period on, as movement in the period.
+
+    Values of two series are never compared.
+    """
+    series = []
+    for subject, steps in column.series:
+        valid = [one for one in steps if one[1] >= 0]
+        told = tuple(
+            (step, float(value != before))
+            for (_, before), (step, value) in pairwise(valid)
+            if step >= period.first
+        )
+        if told:
+            series.append((subject, told))
+    return Column(column.signal, column.metric, agreeing(series), moves=True)
+
+
+def agreeing(series: Iterable[tuple[Subject, Steps]]) -> list[tuple[Subject, Steps]]:
+    """Return series of movement as a column has them: a device moved where one of its series did.
+
+    An exporter that is scraped twice, once by a target that is stuck, moves.
+    """
+    known = list(series)
+    moved: dict[DeviceId, set[int]] = {}
+    for subject, steps in known:
+        moved.setdefault(subject.device, set()).update(step for step, one in steps if one)
+    return [
+        (subject, tuple((step, float(step in moved[subject.device])) for step, _ in steps))
+        for subject, steps in known
+    ]
 
 
 def _sums(parts: Iterable[Steps]) -> Steps:

@@ -9,8 +9,10 @@ it once per cycle.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import structs
 
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, PodName, SeriesLabels
@@ -143,7 +145,7 @@ class _Finder:
             model = self._products.get(holders[0].node, "")
         if (shared, model) == (found.shared, found.model):
             return found
-        return replace(found, shared=shared, model=model)
+        return structs.replace(found, shared=shared, model=model)
 
     def holders(self, found: DeviceEvidence) -> list[tuple[PodRecord, Reason | None]]:
         """Return the live pods that a device's labels name, each with what speaks against it.

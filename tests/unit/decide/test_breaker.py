@@ -12,7 +12,7 @@ from gpu_pruner.model.signals import Period
 from gpu_pruner.model.telemetry import Screen
 
 RULES = told_rules()
-SCREEN = Screen(period=Period(0, 2, 60.0), tracks=(), scrape_interval_seconds=30.0)
+SCREEN = Screen(period=Period(0, 2, 60.0), columns=(), scrape_interval_seconds=30.0)
 
 
 def names(

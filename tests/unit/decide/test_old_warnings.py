@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support.story import CYCLE, Story, told_rules
 from support.telling_time import START, moment
 from support.world import World
@@ -35,7 +36,9 @@ class Doubting(Story):
         if not self.doubts:
             return made
         garbled = tuple(
-            replace(one, signals=tuple(replace(signal, invalid_steps=1) for signal in one.signals))
+            structs.replace(
+                one, signals=tuple(replace(signal, invalid_steps=1) for signal in one.signals)
+            )
             for one in made.evidence
         )
         return replace(made, evidence=garbled)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from msgspec import structs
+from support.screens import screen_of
 from support.story import told_rules
 
 from gpu_pruner.decide.screen import ScreenTable
@@ -22,18 +22,21 @@ def screen(
     device: DeviceId = DEVICE,
     signal: Signal = Signal.ENGINE,
     width: float = 60.0,
+    labels: SeriesLabels = LABELS,
 ) -> Screen:
     steps = tuple((n, value) for n in range(first, last + 1))
-    return Screen(
-        period=Period(first, last, width),
-        tracks=(Track(device, signal, signal.name, LABELS, steps),),
-        scrape_interval_seconds=30.0,
-    )
+    track = Track(device, signal, signal.name, labels, steps)
+    return screen_of([track], Period(first, last, width))
 
 
 def seen(table: ScreenTable, first: int, last: int, device: DeviceId = DEVICE) -> int | None:
     found = table.evidence(Period(first, last, 60.0)).get(device)
     return found.signals[0].seen_steps if found is not None and found.signals else None
+
+
+def bits(table: ScreenTable, device: DeviceId = DEVICE) -> int:
+    """How long the longest mask of a device is."""
+    return max(one.present.bit_length() for one in table._rows[device].facts if one is not None)
 
 
 def test_an_empty_table_knows_nothing() -> None:
@@ -128,20 +131,16 @@ def test_devices_that_are_long_gone_are_forgotten_and_the_others_are_not() -> No
         table.absorb(screen(last - 2, last, device=other, value=0.5), RULES)
     assert len(table) == 1
     assert seen(table, 965, 999, other) == 35
-    facts = table._records[other].signals[Signal.ENGINE]
-    assert facts.present.bit_length() < 400
+    assert bits(table, other) < 400
 
 
 def test_label_sets_that_are_long_gone_are_forgotten() -> None:
     table = ScreenTable()
     for last in range(2, 1000):
         labels = SeriesLabels(exported=PodName("team-a", f"p-{last // 10}"))
-        shown = screen(last - 2, last, signal=Signal.ENERGY, value=float(last))
-        (track,) = shown.tracks
-        table.absorb(replace(shown, tracks=(structs.replace(track, labels=labels),)), RULES)
-    record = table._records[DEVICE]
-    assert len(record.sightings) < 45
-    assert len(record.signals[Signal.ENERGY].series) < 45
+        table.absorb(screen(last - 2, last, labels=labels), RULES)
+    assert len(table._rows[DEVICE].sightings) < 45
+    assert len(table._sightings) < 45
     owners = table.evidence(Period(990, 999, 60.0))[DEVICE].owners
     assert [one.exported.name for one in owners if one.exported] == ["p-99"]
 
@@ -150,7 +149,7 @@ def test_devices_with_the_same_facts_share_one_value() -> None:
     """40,000 quiet GPUs must not cost 40,000 equal values."""
     table = ScreenTable()
     one, two = screen(100, 134), screen(100, 134, device=DeviceId("GPU-y"))
-    table.absorb(replace(one, tracks=one.tracks + two.tracks), RULES)
+    table.absorb(replace(one, columns=one.columns + two.columns), RULES)
     found = list(table.evidence(Period(100, 134, 60.0)).values())
     assert found[0].signals[0] is found[1].signals[0]
 
@@ -162,7 +161,7 @@ def test_a_clock_that_jumps_and_comes_back_begins_anew_each_time() -> None:
     assert seen(table, 100, 134) is None
     table.absorb(screen(133, 135), RULES)
     assert (seen(table, 101, 135), table.newest_step) == (3, 135)
-    assert table._records[DEVICE].signals[Signal.ENGINE].present.bit_length() <= 3
+    assert bits(table) <= 3
 
 
 def test_a_slice_of_years_is_cut() -> None:
@@ -170,4 +169,4 @@ def test_a_slice_of_years_is_cut() -> None:
     long = replace(screen(599_990, 600_000), period=Period(0, 600_000, 60.0))
     table.absorb(long, RULES)
     assert seen(table, 599_966, 600_000) == 11
-    assert table._records[DEVICE].signals[Signal.ENGINE].present.bit_length() < 400
+    assert bits(table) < 400

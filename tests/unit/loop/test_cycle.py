@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from structlog.testing import capture_logs
 from support.manual_clock import ManualClock
+from support.screens import screen_of
 from support.story import told_rules
 from support.telling_time import START
 from support.world import World
@@ -16,7 +17,6 @@ from gpu_pruner.loop.observation import Observer
 from gpu_pruner.model.annotations import EXEMPT
 from gpu_pruner.model.orders import Delivery, Outcome, Result
 from gpu_pruner.model.signals import Period
-from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.rows import plan_row
 
@@ -56,7 +56,7 @@ class Stage:
 
     async def screen(self, *, now, back_to):
         period = Period.ending(now, length=now - back_to, step_seconds=60)
-        return Screen(period=period, tracks=self.tracks(period), scrape_interval_seconds=30.0)
+        return screen_of(self.tracks(period), period)
 
     async def verify(self, devices, period):
         for one in self.world.workloads.values():

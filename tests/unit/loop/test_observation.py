@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from support.manual_clock import NOON
+from support.screens import screen_of
 from support.story import told_rules
 
 from gpu_pruner.loop.observation import Observer
@@ -39,7 +40,7 @@ class Source:
             last = int(self.silent_from // self.step) - 1
         steps = tuple((step, 0.0) for step in range(period.first, last + 1))
         track = Track(DEVICE, Signal.ENGINE, "engine", SeriesLabels(), steps)
-        return Screen(period=period, tracks=(track,), scrape_interval_seconds=self.interval)
+        return screen_of([track], period, scrape_seconds=self.interval)
 
     async def verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         raise AssertionError(devices)

@@ -308,6 +308,6 @@ async def test_a_kind_that_every_cluster_has_does_not_vanish_with_its_objects(
         held = {PODS: view.pods, NODES: view.nodes, NAMESPACES: view.namespaces}[resource]
         assert len(held) == 1
         rules = told_rules()
-        screen = Screen(period=Period(0, 2, 60.0), tracks=(), scrape_interval_seconds=30.0)
+        screen = Screen(period=Period(0, 2, 60.0), columns=(), scrape_interval_seconds=30.0)
         found = [one.name for one in find_breakers(view, rules, screen=screen)]
         assert "KindMissing" in found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels
-from gpu_pruner.observe.labels import Identities, identify
+from gpu_pruner.observe.labels import Subjects, identify
 
 TARGET = {"namespace": "gpu-operator", "pod": "exporter-x", "job": "dcgm-exporter"}
 
@@ -59,15 +59,15 @@ def test_labels_are_read_once_per_series() -> None:
         reads.append(key)
         return {"UUID": key}
 
-    identities = Identities(read, job="10.0.0.1:9400")
-    first, again, other = identities.of("GPU-a"), identities.of("GPU-a"), identities.of("GPU-b")
+    subjects = Subjects(read, job="10.0.0.1:9400")
+    first, again, other = subjects.of("GPU-a"), subjects.of("GPU-a"), subjects.of("GPU-b")
     assert first is again
     assert reads == ["GPU-a", "GPU-b"]
     assert other is not None
     assert other.labels.job == "10.0.0.1:9400"
 
 
-def test_label_sets_that_say_the_same_are_one_identity() -> None:
-    identities = Identities(lambda key: {"UUID": "GPU-a", key: "node-a"})
-    assert identities.of("Hostname") is identities.of("hostname")
-    assert identities.of("vgpu") is not identities.of("hostname")
+def test_label_sets_that_say_the_same_are_one_subject() -> None:
+    subjects = Subjects(lambda key: {"UUID": "GPU-a", key: "node-a"})
+    assert subjects.of("Hostname") is subjects.of("hostname")
+    assert subjects.of("vgpu") is not subjects.of("hostname")

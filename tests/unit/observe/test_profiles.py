@@ -6,15 +6,15 @@ import math
 
 import pytest
 
-from gpu_pruner.model.signals import DeviceId, Period, SeriesLabels, Signal, Track
-from gpu_pruner.observe.labels import Identity, identify
+from gpu_pruner.model.signals import DeviceId, Period, SeriesLabels, Signal, Subject, Track
+from gpu_pruner.observe.labels import identify
 from gpu_pruner.observe.profiles import BY_METRIC, FIELDS, PROFILES, fields_of, unknown_names
 from gpu_pruner.observe.tracks import TrackTable
 from gpu_pruner.settings.schema import ProfileName, PrometheusSettings
 
 DCGM = (ProfileName.DCGM,)
 ALL = Period(0, 100, 60.0)
-ONE = Identity(DeviceId("GPU-a"), SeriesLabels())
+ONE = Subject(DeviceId("GPU-a"), SeriesLabels())
 
 
 def read(metric: str, *values: float) -> tuple[Track, ...]:

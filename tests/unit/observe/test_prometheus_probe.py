@@ -14,6 +14,7 @@ from gpu_pruner.model.signals import Signal
 from gpu_pruner.observe import notes
 from gpu_pruner.observe.profiles import BY_METRIC, Field, fields_of
 from gpu_pruner.observe.prometheus_probe import (
+    Ask,
     Names,
     Probe,
     read_hint,
@@ -106,13 +107,13 @@ def test_a_name_that_we_do_not_know_is_counted_and_one_without_use_is_not() -> N
 
 def test_a_screen_asks_for_silence_only_where_it_can_prove_something() -> None:
     usual = probe(devices=dict.fromkeys((ENGINE, UTIL, ENC, ENERGY, POWER, TEMPERATURE, USED), 8))
-    asked = {field.metric: silence for field, silence in usual.screened}
-    assert asked == {ENGINE: True, UTIL: False, ENC: False, ENERGY: True}
+    asked = {field.metric: ask for field, ask in usual.screened}
+    assert asked == {ENGINE: Ask.PEAKS, UTIL: Ask.WORK, ENC: Ask.WORK, ENERGY: Ask.MOVES}
 
 
 def test_a_screen_asks_for_utilisation_in_full_where_a_device_has_nothing_better() -> None:
     mixed = probe(devices={ENGINE: 8, UTIL: 9, ENERGY: 9}, weaker={Signal.UTIL: 1})
-    assert {field.metric: silence for field, silence in mixed.screened}[UTIL]
+    assert dict(mixed.screened)[BY_METRIC[UTIL]] is Ask.PEAKS
 
 
 def test_a_screen_asks_for_liveness_of_every_device() -> None:

@@ -13,11 +13,12 @@ import msgspec
 import pytest
 from support.manual_clock import NOON, ManualClock
 from support.prometheus import free_port
+from support.screens import peaks_of
 from support.scripted import Answer, ScriptedServer
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
 from gpu_pruner.model.signals import DeviceId, Period, Signal
-from gpu_pruner.observe import prometheus, prometheus_transport
+from gpu_pruner.observe import prometheus_queries, prometheus_transport
 from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.settings.schema import PrometheusSettings
 
@@ -75,7 +76,7 @@ async def failure(url: str, **more: object) -> str:
 async def test_a_screen_is_made_of_whole_steps(server: ScriptedServer) -> None:
     async with source_of(server.url) as source:
         screen = await source.screen(now=NOON + 59, back_to=NOON)
-    (track,) = screen.tracks
+    (track,) = peaks_of(screen)
     last = int(NOON / 60) - 1
     assert screen.period == Period(last - 2, last, 60.0)
     assert (track.device, track.signal) == (DeviceId("GPU-a"), Signal.ENGINE)
@@ -279,7 +280,7 @@ async def test_extra_headers_are_sent(server: ScriptedServer) -> None:
 
 async def test_after_close_nothing_more_is_asked(server: ScriptedServer) -> None:
     async with source_of(server.url) as source:
-        source._closed = True
+        source._queries.close()
         with pytest.raises(PrometheusError, match="stopping"):
             await source.screen(now=NOON, back_to=NOON)
     assert server.seen == []
@@ -296,7 +297,7 @@ async def test_a_server_that_always_finds_the_question_too_large_is_given_up(
 async def test_cutting_into_parts_ends_with_the_time_for_the_whole_question(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prometheus, "_PATIENCE", 0)
+    monkeypatch.setattr(prometheus_queries, "_PATIENCE", 0)
     assert "too slow for the whole question" in await failure(server.url)
     assert server.seen == []
 

@@ -20,6 +20,8 @@ from gpu_pruner.observe.promql import (
     Slice,
     flaws,
     literal,
+    moves,
+    named_moves,
     names,
     peaks,
     quoted,
@@ -50,6 +52,16 @@ def test_a_screen_asks_for_work_above_the_noise_only() -> None:
     traffic = BY_METRIC["DCGM_FI_PROF_PCIE_RX_BYTES"]
     assert work(UTIL, WHOLE, Scope()).endswith("[60s])) > 0")
     assert work(traffic, WHOLE, Scope()).endswith("[60s])) > 1e+06")
+
+
+def test_movement_is_told_by_device_and_compared_with_a_step_before() -> None:
+    energy = BY_METRIC["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"]
+    series = 'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{UUID!=""}'
+    by = ", ".join(labels.DEVICE)
+    assert moves(energy, WHOLE, Scope()) == (
+        f"max by ({by}) ({series}) != bool max by ({by}) ({series} offset 60s)"
+    )
+    assert named_moves(energy, WHOLE, Scope()).startswith(f"max by ({Scope().by}) (")
 
 
 def test_every_label_that_may_hold_the_device_is_asked_for() -> None:

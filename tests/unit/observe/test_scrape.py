@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 from support.manual_clock import NOON
 from support.prometheus import free_port
+from support.screens import peaks_of
 from support.scripted import Answer, ScriptedServer
 
 from gpu_pruner.errors import ObservationError
@@ -95,7 +96,7 @@ async def test_the_peak_of_each_step_is_kept(clock: SteppedClock, exporter: Scri
             exporter.answers = {"/metrics": page(value)}
             await clock.advance(HALF_MINUTE)
         screen = await source.screen(now=clock.now(), back_to=NOON)
-    (track,) = screen.tracks
+    (track,) = peaks_of(screen)
     first = int(NOON / 60)
     assert track.steps == ((first, 0.7), (first + 1, 0.1))
     assert screen.period == Period(first, first + 1, 60.0)
@@ -129,7 +130,7 @@ async def test_a_failing_exporter_is_a_gap_with_a_note_said_once(
             healed = await source.screen(now=clock.now(), back_to=NOON)
     failed = f"exporter {other.address}: HTTP 500 instead of a page of metrics"
     assert screen.notes == (failed,)
-    assert {track.device.uuid: len(track.steps) for track in screen.tracks} == {
+    assert {track.device.uuid: len(track.steps) for track in peaks_of(screen)} == {
         "GPU-a": 2,
         "GPU-b": 1,
     }
@@ -190,7 +191,7 @@ async def test_the_window_is_kept_and_no_more(
         for _ in range(40):
             await clock.advance(HALF_MINUTE)
         screen = await source.screen(now=clock.now(), back_to=NOON)
-        (track,) = screen.tracks
+        (track,) = peaks_of(screen)
         assert len(track.steps) == 10
         assert len(source._table) == 1
 
