@@ -44,12 +44,18 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def _refuse_skip(report: Report) -> Report:
-    """Turn a skip into a failure where CI=true: there every component must be present."""
-    expected = hasattr(report, "wasxfail")
-    if report.skipped and not expected and os.environ.get("CI") == "true":
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    """Turn a skip into a failure where CI=true: there every component must be present.
+
+    Elsewhere all skips for one reason get one place, so that the summary says it in one line.
+    """
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if os.environ.get("CI") == "true":
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid}: nothing may be skipped where CI=true. {reason}"
+    elif isinstance(report.longrepr, tuple):
+        report.longrepr = (__file__, None, reason)
     return report
 
 

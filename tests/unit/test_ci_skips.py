@@ -19,11 +19,14 @@ PASSES = "def test_it(): pass\n"
 EXPECTED_FAILURE = "import pytest\n@pytest.mark.xfail\ndef test_it(): assert False\n"
 
 
-def run_pytest(folder: Path, text: str, *, ci: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(folder: Path, text: str, *flags: str, ci: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(CONFTEST, folder / "conftest.py")
     (folder / "test_one.py").write_text(text)
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", folder, folder],
+        [
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
+            *(*flags, "--rootdir", folder, folder),
+        ],
         env=os.environ | {"CI": ci},
         capture_output=True,
         text=True,
@@ -44,6 +47,16 @@ def test_a_skip_is_a_skip_elsewhere(tmp_path: Path) -> None:
 
     assert ended.returncode == 0
     assert "1 skipped" in ended.stdout
+
+
+def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
+    two = SKIPS["in_a_test"] + SKIPS["in_a_test"].replace("import pytest\n", "").replace(
+        "test_it", "test_that"
+    )
+
+    ended = run_pytest(tmp_path, two, "-ra", ci="")
+
+    assert ended.stdout.count("install the thing") == 1
 
 
 @pytest.mark.parametrize("text", [PASSES, EXPECTED_FAILURE], ids=["passes", "expected_failure"])

@@ -356,6 +356,8 @@ def _line(record: RequestRecord, request: Request) -> str:
     if record.resource == "gpuworkloads":
         phase = leaf(request.body, "status", "phase")
         return f"{record.namespace}/{record.name} is {phase}" if phase else ""
+    if record.resource == "leases":
+        return ""
     return f"{request.user} {record.verb}es {record.resource}/{record.namespace}/{record.name}"
 
 
