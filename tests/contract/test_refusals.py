@@ -103,6 +103,14 @@ async def test_a_body_that_is_no_json(server: Server) -> None:
     assert said(answer) == (400, 400, "BadRequest", "Failure")
 
 
+async def test_a_body_of_an_unknown_format(server: Server) -> None:
+    kind = {"Content-Type": "application/xml"}
+
+    answer = await server.caller.send("POST", server.config_maps, body=b"<a/>", headers=kind)
+
+    assert said(answer)[:3] == (415, 415, "UnsupportedMediaType")
+
+
 async def test_a_patch_of_an_unknown_type(server: Server) -> None:
     await server.caller.post(server.config_maps, {"metadata": {"name": "one"}})
 

@@ -28,8 +28,9 @@ def thing(name: str, **labels: str) -> JsonObject:
     }
 
 
-def event(name: str, *, namespace: str) -> JsonObject:
-    about = {"kind": "ConfigMap", "namespace": namespace, "name": "one", "apiVersion": "v1"}
+def event(name: str, *, namespace: str, uid: str = "") -> JsonObject:
+    about: JsonObject = {"kind": "ConfigMap", "namespace": namespace, "name": "one"}
+    about |= {"apiVersion": "v1"} | ({"uid": uid} if uid else {})
     return {
         "metadata": {"name": name},
         "involvedObject": about,

@@ -17,13 +17,13 @@ import msgspec
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.sim.access import Access, Person
 from gpu_pruner.sim.deletes import DeleteOptions, Dependents
-from gpu_pruner.sim.exchange import Exchange
+from gpu_pruner.sim.exchange import JSON, Exchange
 from gpu_pruner.sim.failures import (
     bad_request,
     invalid_option,
     no_such_path,
     not_allowed,
-    unsupported_patch,
+    unsupported_media,
 )
 from gpu_pruner.sim.faults import Faults
 from gpu_pruner.sim.listing import PARTIAL, Pages, encode_list, encode_object, list_metadata
@@ -207,7 +207,7 @@ class Api:
             closing.cancel()
 
     async def _review(self, call: _Call) -> None:
-        target, body = call.target, _object(call.exchange.body)
+        target, body = call.target, _object(call.exchange)
         if target.subresource == "token":
             account = self._writer.existing(target)
             answer = token_for(account, body, access=self._access, now=self._now())
@@ -216,14 +216,14 @@ class Api:
         await call.exchange.answer(msgspec.json.encode(answer), status=HTTPStatus.CREATED)
 
     async def _create(self, call: _Call) -> None:
-        body = _object_of(call.target.resource, call.exchange.body)
+        body = _object_of(call.target.resource, call.exchange)
         item = self._writer.create(call.target, body, call.options)
         await self._send(call, item, status=HTTPStatus.CREATED)
 
     def _patch(self, call: _Call) -> Item:
         kind = call.exchange.header("Content-Type").partition(";")[0].strip()
         if unsupported(kind, call.target.resource):
-            raise unsupported_patch(kind)
+            raise unsupported_media(kind)
         patch = Patch(kind, _decoded(call.exchange.body))
         if call.target.subresource == "scale":
             patch = patched_scale(self._writer.existing(call.target), patch.body)
@@ -232,11 +232,11 @@ class Api:
     async def _replace(self, call: _Call) -> None:
         target, options = call.target, call.options
         if target.subresource == "scale":
-            scale = _object(call.exchange.body)
+            scale = _object(call.exchange)
             patch = replaced_scale(self._writer.existing(target), scale)
             await self._send(call, self._writer.patch(target, patch, options))
             return
-        body = _object_of(target.resource, call.exchange.body)
+        body = _object_of(target.resource, call.exchange)
         if target.resource.upserts and self._store.get(target.resource, target.key) is None:
             item = self._writer.create(target, body, options)
             await self._send(call, item, status=HTTPStatus.CREATED)
@@ -245,7 +245,7 @@ class Api:
 
     async def _delete(self, call: _Call) -> None:
         exchange, target = call.exchange, call.target
-        asked = _object(exchange.body) if exchange.body else {}
+        asked = _object(exchange) if exchange.body else {}
         options = _delete_options(exchange, asked)
         item, is_gone = self._writer.delete(target, options, dry_run=call.query.dry_run)
         if not is_gone:
@@ -302,16 +302,19 @@ def _decoded(body: bytes) -> object:
         raise bad_request(f"the body is not JSON: {error}"[:200]) from error
 
 
-def _object(body: bytes) -> JsonObject:
-    decoded = _decoded(body)
+def _object(exchange: Exchange) -> JsonObject:
+    kind = exchange.header("Content-Type").partition(";")[0].strip()
+    if kind not in {"", JSON}:
+        raise unsupported_media(kind)
+    decoded = _decoded(exchange.body)
     if not isinstance(decoded, dict):
         raise bad_request("the body is not an object")
     return mapping(decoded)
 
 
-def _object_of(resource: Resource, body: bytes) -> JsonObject:
+def _object_of(resource: Resource, exchange: Exchange) -> JsonObject:
     """Read an object, which is of the kind of its path, and says so where that is a custom one."""
-    decoded = _object(body)
+    decoded = _object(exchange)
     stated = (text(decoded, "apiVersion"), text(decoded, "kind"))
     says_nothing = stated == ("", "") and not resource.custom
     if not says_nothing and stated != (resource.api_version, resource.kind):

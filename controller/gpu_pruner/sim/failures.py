@@ -164,10 +164,10 @@ def not_allowed(what: str) -> ApiFailure:
     )
 
 
-def unsupported_patch(content_type: str) -> ApiFailure:
+def unsupported_media(content_type: str) -> ApiFailure:
     """Return 415 ``UnsupportedMediaType``, as for a strategic merge patch of a custom resource."""
     return ApiFailure(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         "UnsupportedMediaType",
-        f"the patch type {content_type} is not supported here",
+        f"a body of type {content_type} is not supported here",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpu_pruner.sim.failures import ApiFailure, bad_request, unsupported_patch
+from gpu_pruner.sim.failures import ApiFailure, bad_request, unsupported_media
 from gpu_pruner.sim.resources import Resource
 from gpu_pruner.sim.tree import JsonObject
 
@@ -50,7 +50,7 @@ def patched(body: JsonObject, patch: Patch, *, resource: Resource) -> JsonObject
         if not isinstance(asked, dict):
             raise bad_request("a merge patch is an object")
         return merged(body, asked)
-    raise unsupported_patch(kind)
+    raise unsupported_media(kind)
 
 
 def merged(target: object, patch: Mapping[str, object]) -> JsonObject:
