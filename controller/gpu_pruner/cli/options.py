@@ -163,8 +163,7 @@ _DECIDING = (
         type=_letters,
         metavar="LETTERS",
         help="Kinds that may be paused: d Deployment, r ReplicaSet, s StatefulSet, "
-        "i InferenceService, n Notebook, l LeaderWorkerSet; today d, s and n have a lever. "
-        "All by default.",
+        "i InferenceService, n Notebook, l LeaderWorkerSet. All by default.",
     ),
     click.option(
         "--idle-threshold",
