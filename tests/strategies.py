@@ -88,7 +88,7 @@ ODDITIES: dict[str, Callable[[Tape], object]] = {
     "engine": lambda tape: told_values(tape, "engine"),
     "util": lambda tape: told_values(tape, "util"),
     "encoder": lambda tape: told_values(tape, "encoder"),
-    "energy": lambda tape: tape.pick(["moving", "frozen", "absent"]),
+    "energy": lambda tape: tape.pick(["moving", "frozen", "absent", f"moving until {tape.ago()}"]),
     "temperature": lambda tape: tape.pick(["moving", "frozen"]),
     "gap": Tape.stretch,
     "previous": lambda tape: f"team-b/old until {tape.ago()}",
@@ -136,8 +136,16 @@ def told_workload(tape: Tape) -> Spec:
 
 
 def told_world(tape: Tape) -> dict[str, Spec]:
-    """Tell of up to four workloads, by name."""
-    return {f"w-{number}": told_workload(tape) for number in range(tape.number(1, 4))}
+    """Tell of up to four workloads, by name; in one world of four all devices are shared."""
+    is_shared = tape.number(0, 3) == 3
+    found = {f"w-{number}": told_workload(tape) for number in range(tape.number(1, 4))}
+    if is_shared:
+        gpus = [
+            one for workload in found.values() for pod in workload["pods"] for one in pod["gpus"]
+        ]
+        for one in gpus:
+            one["replica"] = "0"
+    return found
 
 
 def told_idle_workload(tape: Tape) -> Spec:

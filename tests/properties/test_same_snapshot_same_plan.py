@@ -54,9 +54,10 @@ def planned(story: Story, order: Random | None, *, breakers: tuple[str, ...]) ->
     reading = Reading(period=period, scrape_interval_seconds=30.0, evidence=evidence)
     snapshot = assemble(view, reading, now=START, rules=story.rules, breakers=open_breakers)
     if order is not None:
-        mixed = list(snapshot.workloads)
+        mixed, found = list(snapshot.workloads), list(snapshot.breakers)
         order.shuffle(mixed)
-        snapshot = replace(snapshot, workloads=tuple(mixed))
+        order.shuffle(found)
+        snapshot = replace(snapshot, workloads=tuple(mixed), breakers=tuple(found))
     story.now = START
     wanted = list(plan(snapshot, story.rules).with_action(Action.VERIFY))
     if order is not None:
