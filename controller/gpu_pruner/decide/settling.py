@@ -64,9 +64,28 @@ def _unmet_wish(standing: Standing) -> Veto | None:
 def paused(standing: Standing) -> Step:
     """Notice when somebody starts a paused workload."""
     owner = standing.workload.owner
+    if owner is not None and owner.halted and owner.governor and owner.desired:
+        return _held_in_vain(standing, owner)
     if owner is None or owner.halted:
         return _idle(standing.stay((Reason.PAUSED, _since(standing))))
     return taken_back(standing, owner)
+
+
+def _held_in_vain(standing: Standing, owner: OwnerObject) -> Step:
+    """Let go of a root that has a size although what owns that is told to hold it at zero.
+
+    Older releases of KEDA scale up what they are told to hold (kedacore/keda#5165), and a person
+    may have done so; either way our hold is of no use any more.
+    """
+    step = taken_back(standing, owner)
+    book = replace(
+        standing.book,
+        reverted_by=step.book.reverted_by,
+        contested_by=step.book.contested_by,
+        contested_until=step.book.contested_until,
+    )
+    why = (step.reason, step.message)
+    return standing.enter(Phase.RESTORING, why, action=Action.RESTORE, book=book)
 
 
 def restoring(standing: Standing) -> Step:

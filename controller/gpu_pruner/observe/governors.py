@@ -57,7 +57,7 @@ def _governed(owner: OwnerObject, governor: GovernorRecord) -> OwnerObject:
     return replace(
         owner,
         halted=governor.halted,
-        sized_by=governor.switched_by,
+        sized_by=owner.sized_by if governor.halted and owner.desired else governor.switched_by,
         governor=governor.ref.kind,
         governor_uid=governor.ref.uid,
         annotations=notes,

@@ -207,7 +207,9 @@ SCALER = GovernorRecord(
 
 def test_a_root_shows_what_its_governor_says() -> None:
     found = with_governors({"u-d": SERVER}, [SCALER])["u-d"]
-    assert (found.halted, found.sized_by) == (True, "gpu-pruner")
+    assert (found.halted, found.sized_by) == (True, "keda-operator")
+    at_zero = with_governors({"u-d": replace(SERVER, desired=0)}, [SCALER])["u-d"]
+    assert at_zero.sized_by == "gpu-pruner"
     assert (found.governor, found.governor_uid) == ("ScaledObject", "u-k")
     assert found.annotations == {PAUSED: "ours"}
     resting = with_governors({"u-d": SERVER}, [replace(SCALER, halted=False, record=None)])["u-d"]
