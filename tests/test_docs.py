@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import inspect
 import re
 import shlex
@@ -36,16 +36,13 @@ PAGES = sorted(
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
-def load_generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def of_docs(name: str) -> ModuleType:
+    sys.path.insert(0, str(DOCS))  # where its programs find one another
+    return importlib.import_module(name)
 
 
-generate = load_generator()
+generate = of_docs("generate")
+configuration = of_docs("configuration")
 
 
 def text_of(page: Path) -> str:
@@ -111,7 +108,7 @@ def test_every_annotation_is_documented() -> None:
 
 def settings_in(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
     for name, field in model.model_fields.items():
-        section = generate.section_of(field)
+        section = configuration.section_of(field)
         if section is None:
             yield name, field.description or ""
         else:
