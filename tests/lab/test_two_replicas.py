@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import requests
 from support.audit import Entry
 from support.between import Between
+from support.controller import Controller
 from support.lab import Lab
 from support.product import Product, a_world, phases, told
 from support.replicas import LEASE_SECONDS, WRITES, Replicas, Trap, replicas
@@ -106,6 +108,43 @@ def test_a_leader_that_is_asked_to_stop_hands_over_before_the_lease_is_over(
         both.until_followed(former)
         spec = mapping(both.lease(), "spec")
     assert spec["leaseTransitions"] == 1
+
+
+def test_a_follower_takes_a_keep(lab: Lab, product: Product) -> None:
+    """From whoever the API server knows, if they may patch GPUWorkloads there."""
+    ada, bob = token(lab, product.team, "ada"), token(lab, product.team, "bob")
+    role = ("--verb=patch", "--resource=gpuworkloads.gpu-pruner.io")
+    lab.kubectl("create", "role", "keeper", "-n", product.team, *role)
+    who = f"--serviceaccount={product.team}:ada"
+    lab.kubectl("create", "rolebinding", "keeper", "-n", product.team, "--role=keeper", who)
+    with replicas(product, *NOTICE) as both:
+        follower = both.follower
+        follower.until_told(product.ref, state="Warned")
+        assert ask_to_keep(follower, product.ref, "nobody's") == requests.codes.unauthorized
+        assert ask_to_keep(follower, product.ref, bob) == requests.codes.forbidden
+        assert ask_to_keep(follower, product.ref, ada) == requests.codes.ok
+        both.leader.until_told(product.ref, state="Watching", reason="Kept")
+        assert follower.get("/readyz")["leading"] is False
+    spec = mapping(gpuworkload(product), "spec")
+    assert spec["keepBy"] == f"system:serviceaccount:{product.team}:ada"
+    assert product.workload_writes() == []
+    assert product.size(product.ref) == 2
+
+
+def token(lab: Lab, team: str, name: str) -> str:
+    """Return a token of a new ServiceAccount."""
+    lab.kubectl("create", "serviceaccount", name, "-n", team)
+    return lab.kubectl("create", "token", name, "-n", team).strip()
+
+
+def ask_to_keep(replica: Controller, ref: str, bearer: str) -> int:
+    """Return the status of the answer."""
+    return requests.post(
+        f"http://127.0.0.1:{replica.port}/api/v1/workloads/{ref}/keep",
+        json={"for": "4h", "reason": "a demonstration"},
+        headers={"Authorization": f"Bearer {bearer}"},
+        timeout=30,
+    ).status_code
 
 
 def test_a_keep_through_a_frozen_leader_wins(lab: Lab, product: Product) -> None:

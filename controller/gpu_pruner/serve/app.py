@@ -14,22 +14,34 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
 from gpu_pruner.serve import handlers
+from gpu_pruner.serve.people import People
 
 _log = structlog.get_logger(__name__)
 _LONGEST_BODY = 64 * 1024
-"""Bytes; no route reads a body yet."""
+"""Bytes; the longest that a route reads is a sentence or two."""
+_WORKLOAD = r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)"
 
 
-def application(board: Board, clock: Clock, *, cycle_seconds: Seconds = 60.0) -> Application:
+def application(
+    board: Board,
+    clock: Clock,
+    *,
+    cycle_seconds: Seconds = 60.0,
+    people: People | None = None,
+    keep_cap_seconds: Seconds = 0.0,
+) -> Application:
     """Return the routes over one board.
 
     Args:
         board: what the routes tell of.
         clock: the clock that the cycles run on.
         cycle_seconds: time between two cycles; ten of them without one and the loop is stuck.
+        people: who takes people's wishes; None where nobody does.
+        keep_cap_seconds: the longest keep that is honoured.
     """
     stuck_after = max(600.0, 10 * cycle_seconds)
     shared = {"board": board, "clock": clock}
+    wishes = {"people": people, "cap": keep_cap_seconds}
     return Application(
         [
             (r"/healthz", handlers.HealthHandler, {**shared, "stuck_after": stuck_after}),
@@ -38,7 +50,8 @@ def application(board: Board, clock: Clock, *, cycle_seconds: Seconds = 60.0) ->
             (r"/api/v1/summary", handlers.SummaryHandler, shared),
             (r"/api/v1/stats", handlers.StatsHandler, shared),
             (r"/api/v1/workloads", handlers.WorkloadsHandler, shared),
-            (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)", handlers.WorkloadHandler, shared),
+            (_WORKLOAD, handlers.WorkloadHandler, shared),
+            (f"{_WORKLOAD}/keep", handlers.KeepHandler, {**shared, **wishes}),
         ],
         default_handler_class=handlers.NotFoundHandler,
         default_handler_args=shared,

@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from gpu_pruner.kube.resources import ALL
+from gpu_pruner.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
 from gpu_pruner.settings.lease import OWN_NAMESPACE, LeaseSettings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -87,6 +88,7 @@ EVERY_MODE: set[Rule] = {
     ("gpu-pruner.io", "gpuworkloads", READ | {"create", "patch"}),
     ("gpu-pruner.io", "gpuworkloads/status", frozenset({"patch"})),
     ("", "events", frozenset({"create", "patch"})),
+    *((one.group, one.plural, frozenset({"create"})) for one in (TOKEN_REVIEWS, ACCESS_REVIEWS)),
 }
 LEVERS: set[Rule] = {(group, plural, frozenset({"patch"})) for group, plural in ROOTS | GOVERNORS}
 
