@@ -19,7 +19,6 @@ from gpu_pruner.serve.people import People
 _log = structlog.get_logger(__name__)
 _LONGEST_BODY = 64 * 1024
 """Bytes; the longest that a route reads is a sentence or two."""
-_WORKLOAD = r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)"
 
 
 def application(
@@ -50,8 +49,12 @@ def application(
             (r"/api/v1/summary", handlers.SummaryHandler, shared),
             (r"/api/v1/stats", handlers.StatsHandler, shared),
             (r"/api/v1/workloads", handlers.WorkloadsHandler, shared),
-            (_WORKLOAD, handlers.WorkloadHandler, shared),
-            (f"{_WORKLOAD}/keep", handlers.KeepHandler, {**shared, **wishes}),
+            (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)", handlers.WorkloadHandler, shared),
+            (
+                r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/keep",
+                handlers.KeepHandler,
+                {**shared, **wishes},
+            ),
         ],
         default_handler_class=handlers.NotFoundHandler,
         default_handler_args=shared,
