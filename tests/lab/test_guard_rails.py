@@ -17,6 +17,7 @@ import requests
 from support.lab import Lab
 from support.overreach import (
     BATCH,
+    BOOKS,
     NOTEBOOK,
     PAUSED_ONE,
     RUNNING,
@@ -134,7 +135,7 @@ def stage(team: str) -> Iterator[JsonObject]:
         "apiVersion": "gpu-pruner.io/v1alpha1",
         "kind": "GPUWorkload",
         "metadata": {"name": "book", "namespace": team},
-        "spec": {"rootRef": root},
+        "spec": {"rootRef": root, "release": True},
     }
     yield {
         "apiVersion": "v1",
@@ -232,6 +233,12 @@ def test_a_record_that_is_over_may_be_removed(ours: Account) -> None:
         ).status_code
         == 200
     )
+
+
+def test_a_keep_may_be_written_for_a_person(ours: Account) -> None:
+    keep = {"keepUntil": "2030-01-01T00:00:00Z", "keepBy": "jo", "keepReason": "a demo"}
+    answer = ours.ask(Write("", "PATCH", f"{BOOKS}/book", {"spec": keep}))
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("write", OVERREACH[:10], ids=lambda one: one.wrong.replace(" ", "-"))

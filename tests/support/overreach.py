@@ -183,7 +183,7 @@ def _own_objects() -> Iterator[Write]:
     root: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "running"}
     root = root | {"uid": "u"}
     for wrong, owner, spec, meta in (
-        ("a keep in a new book", {}, {"keepUntil": "2030-01-01T00:00:00Z"}, {}),
+        ("a release in a new book", {}, {"release": True}, {}),
         ("an exemption in a new book", {}, {"exempt": True}, {}),
         ("a book of another's", {"uid": "v"}, {}, {}),
         ("a book that blocks deletion", {"blockOwnerDeletion": True}, {}, {}),
@@ -194,6 +194,9 @@ def _own_objects() -> Iterator[Write]:
         metadata = {"name": "made", "ownerReferences": owners} | meta
         body: JsonObject = {"apiVersion": "gpu-pruner.io/v1alpha1", "kind": "GPUWorkload"}
         yield _create(wrong, BOOKS, body | {"metadata": metadata, "spec": {"rootRef": root} | spec})
+    book = f"{BOOKS}/book"
+    yield Write("an exemption in a book", "PATCH", book, {"spec": {"exempt": True}})
+    yield Write("another's wish taken back", "PATCH", book, {"spec": {"release": None}})
     about = {"kind": "Deployment", "name": "running", "namespace": "{team}"}
     event: JsonObject = {"metadata": {"name": "made"}, "involvedObject": about, "type": "Normal"}
     event = event | {"reason": "Killing"}
