@@ -1,7 +1,7 @@
 """Suspending jobs: Job, JobSet, RayCluster, TrainJob, PyTorchJob. Called through `act.levers`.
 
-Their pods end and begin anew, so that only checkpoints survive: by default the settings let these
-kinds be reported only (`settings.levers`). A job that Kueue admitted is stopped through its
+Their pods end and begin anew, so that only checkpoints survive: by default the owners of these
+kinds are only warned (`settings.levers`). A job that Kueue admitted is stopped through its
 Workload instead (`act.kueue`), because Kueue would resume it (kubernetes-sigs/kueue#4799).
 """
 

@@ -67,6 +67,8 @@ class Budget:
     def _count(self, workloads: Iterable[Workload]) -> None:
         for workload in workloads:
             book = workload.book
+            if workload.warn_only:
+                continue
             if book.paused_at is not None and self._now - HOUR < book.paused_at <= self._now:
                 self._acts_last_hour += 1
                 self._times.append(book.paused_at)

@@ -80,20 +80,30 @@ def _confirmed(standing: Standing, step: Step) -> Step:
     if judged.verdict is Verdict.UNKNOWN:
         return structs.replace(step, reason=judged.reason, message=judged.message)
     now, rules = standing.now, standing.rules
-    due = standing.budget.reserve(standing.workload, earliest=now + rules.notice_seconds)
+    due = now + rules.notice_seconds
+    if not standing.workload.warn_only:
+        due = standing.budget.reserve(standing.workload, earliest=due)
     book = replace(
         step.book,
         phase=Phase.WARNED,
         idle_since=judged.idle_since,
         warned_at=now,
         warned_via=(),
-        warned_mode=rules.mode.value,
+        warned_mode=standing.mode.value,
         pause_at=due,
         frozen_since=None,
     )
-    what = "It will be paused" if rules.mode is Mode.SCALE_DOWN else "Rehearsal: it would be paused"
-    told = f"{judged.message}. {what} at {clock_time(due, now=now)}"
+    told = f"{judged.message}. {_outlook(standing)} at {clock_time(due, now=now)}"
     return structs.replace(step, book=book, action=Action.WARN, reason=Reason.WARNING, message=told)
+
+
+def _outlook(standing: Standing) -> str:
+    """Return what a warning says of the deadline."""
+    if standing.workload.warn_only:
+        return "Only a warning: another kind would be paused"
+    if standing.mode is Mode.DRY_RUN:
+        return "Rehearsal: it would be paused"
+    return "It will be paused"
 
 
 def warned(standing: Standing) -> Step:
@@ -146,7 +156,10 @@ def _due(standing: Standing, due: Timestamp, since_warning: Seconds) -> Step:
 
 def _agreed(standing: Standing, message: str) -> Step:
     """Pause what is due and proven idle, or say that it would be, or that it has to wait."""
-    if standing.rules.mode is Mode.DRY_RUN:
+    if standing.workload.warn_only:
+        told = with_rule(Reason.WARN_ONLY, message)
+        return standing.enter(Phase.WOULD_PAUSE, (Reason.WARN_ONLY, told))
+    if standing.mode is Mode.DRY_RUN:
         told = f"{message}. Rehearsal: it would have been paused at "
         told += clock_time(standing.now, now=standing.now)
         return standing.enter(Phase.WOULD_PAUSE, (Reason.WOULD_PAUSE, told))
@@ -161,7 +174,7 @@ def _has_room(standing: Standing) -> bool:
 
     Asked before the measurement too, so that what cannot be paused in this cycle is not measured.
     """
-    return standing.rules.mode is Mode.DRY_RUN or standing.budget.admit(standing.workload)
+    return standing.mode is Mode.DRY_RUN or standing.budget.admit(standing.workload)
 
 
 def _over_budget(standing: Standing, message: str) -> Step:
@@ -173,9 +186,10 @@ def would_pause(standing: Standing) -> Step:
     ended = _ended(standing)
     if ended is not None:
         return structs.replace(ended, action=Action.NONE)
-    if standing.rules.mode is not Mode.DRY_RUN:
+    if standing.mode is not Mode.DRY_RUN:
         return _void(standing, "it was a rehearsal")
-    return standing.stay((Reason.WOULD_PAUSE, standing.book.message or Reason.WOULD_PAUSE.rule))
+    reason = Reason.WARN_ONLY if standing.workload.warn_only else Reason.WOULD_PAUSE
+    return standing.stay((reason, standing.book.message or reason.rule))
 
 
 def _stop(standing: Standing) -> Why | None:
@@ -283,7 +297,7 @@ def _malformed(standing: Standing, warned_at: Timestamp, pause_at: Timestamp) ->
 def _voided(standing: Standing) -> str | None:
     """Return why a warning no longer counts, or None where it does."""
     mode, rules = standing.book.warned_mode, standing.rules
-    if mode != rules.mode.value:
+    if mode != standing.mode.value:
         return f"it was given in mode {mode or 'unknown'}"
     frozen = _frozen(standing)
     if frozen > rules.window_seconds:

@@ -16,7 +16,7 @@ from gpu_pruner.decide.idle import Judgement, judge_workload
 from gpu_pruner.decide.wording import Why
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Verification
-from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.rules import Mode, Rules
 from gpu_pruner.model.signals import DeviceEvidence, Period
 from gpu_pruner.model.snapshot import Breaker, Workload
 from gpu_pruner.model.units import Seconds, Timestamp
@@ -75,6 +75,11 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def now(self) -> Timestamp:
         """Return the moment of this cycle."""
         return self.yardstick.at
+
+    @property
+    def mode(self) -> Mode:
+        """Return the mode for this workload: one that is only warned rehearses for ever."""
+        return Mode.DRY_RUN if self.workload.warn_only else self.rules.mode
 
     @property
     def halted(self) -> bool:

@@ -63,7 +63,7 @@ class Rules:
     protected_namespaces: frozenset[str]
     """Namespaces in which nothing is ever paused."""
     warn_only_kinds: frozenset[str] = frozenset()
-    """Root kinds that are judged and reported like others, and never paused."""
+    """Root kinds whose owners are warned like others, and which are never paused."""
     custom_kinds: Mapping[tuple[str, str], frozenset[tuple[str, str]]] = field(default_factory=dict)
     """Group and kind of roots with a lever in the settings, and of what their controllers make."""
     measurable_models: tuple[str, ...] = ()

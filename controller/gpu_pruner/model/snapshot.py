@@ -32,6 +32,8 @@ class Workload:
     """In order of weight: the first is the one that people are shown."""
     intent: Intent = Intent()
     book: Book = Book()
+    warn_only: bool = False
+    """Its owner is warned as in a rehearsal, and it is not paused."""
     tried_last: bool = False
     """A pause of it was tried and did not happen: others take their turn before it."""
 

@@ -221,7 +221,7 @@ class Reason(StrEnum):
     )
     WARN_ONLY = (
         "WarnOnly",
-        "A stop would lose this kind's progress: it is reported only, unless the settings say so.",
+        "A stop would lose this kind's progress: its owner was warned, and it is not paused.",
         "ray-project/kuberay#1667 levers",
     )
     DELETES_VOLUMES = (

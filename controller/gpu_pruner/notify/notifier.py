@@ -71,7 +71,8 @@ class Notifier:
         """
         root = decision.workload.root
         now = self._clock.now()
-        message = message_for(decision, kind, mode=self._mode, now=now)
+        mode = self._mode_of(decision)
+        message = message_for(decision, kind, mode=mode, now=now)
         try:
             await self._store(decision, message, now=now)
         except ClusterError as error:
@@ -88,6 +89,10 @@ class Notifier:
         )
         return delivery
 
+    def _mode_of(self, decision: Decision) -> Mode:
+        """Return the mode in words: what is only warned about is told as in a rehearsal."""
+        return Mode.DRY_RUN if decision.workload.warn_only else self._mode
+
     async def _store(self, decision: Decision, message: Message, *, now: Timestamp) -> None:
         """Store the message as an Event, or bring the Event of the same occasion up to date.
 
@@ -101,7 +106,7 @@ class Notifier:
             message=message.text,
             at=now,
             event_type=EventType.WARNING if message.urgent else EventType.NORMAL,
-            key=f"{self._mode.value} {occasion(decision, message.kind)}",
+            key=f"{self._mode_of(decision).value} {occasion(decision, message.kind)}",
         )
         try:
             await self._client.create(EVENTS, body, namespace=root.namespace)

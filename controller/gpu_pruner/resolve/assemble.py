@@ -112,6 +112,7 @@ def _workload(
         owner=root.owner,
         lever=root.ref.kind if obstacle is None else None,
         obstacle=obstacle,
+        warn_only=root.ref.kind in rules.warn_only_kinds,
         vetoes=vetoes(around, kept, now=now, rules=rules),
         intent=kept.intent,
         book=kept.book,

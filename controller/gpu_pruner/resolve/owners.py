@@ -154,7 +154,6 @@ def obstacle_of(root: Root, rules: Rules) -> Reason | None:
     found = (
         (not known and kind not in rules.custom_kinds, Reason.NO_LEVER),
         (known and ref.kind not in rules.enabled_kinds, Reason.KIND_DISABLED),
-        (ref.kind in rules.warn_only_kinds, Reason.WARN_ONLY),
         (owner is not None and owner.unstoppable, Reason.NO_LEVER),
         (owner is not None and owner.deletes_volumes, Reason.DELETES_VOLUMES),
     )

@@ -237,8 +237,8 @@ class Settings(Section):
     )
     warn_only_kinds: frozenset[str] = Field(
         LOSING_KINDS,
-        description="Root kinds that are judged and reported, and never paused: those that lose "
-        "their progress by a stop. Leave one out to have it paused.",
+        description="Root kinds whose owners are warned, and which are never paused: those that "
+        "lose their progress by a stop. Leave one out to have it paused.",
     )
     custom_levers: tuple[CustomLever, ...] = Field(
         (), description="Levers for kinds that have none here; our ClusterRoles must allow them."

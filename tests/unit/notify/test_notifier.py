@@ -131,3 +131,13 @@ async def test_every_message_leaves_a_log_line(mode: Mode) -> None:
         "warning",
         ["event"],
     )
+
+
+async def test_what_is_only_warned_about_is_told_in_the_words_of_a_rehearsal() -> None:
+    world = World()
+    decision = a_decision(book=WARNED)
+    warned = replace(decision, workload=replace(decision.workload, warn_only=True))
+    await world.notifier.deliver(warned, MessageKind.WARNING)
+    (event,) = world.events
+    assert str(event["message"]).startswith("Rehearsal: ")
+    assert "would be paused at 2026-01-31T12:15:00Z" in str(event["message"])

@@ -174,16 +174,6 @@ def test_a_composite_parent_is_not_paused_in_parts(chain: list[tuple[str, str]])
     assert (root.ref.kind, root.obstacle) == (chain[-1][1], Reason.UNKNOWN_OWNER)
 
 
-@pytest.mark.parametrize("kind", ["Job", "JobSet", "PyTorchJob", "RayCluster", "TrainJob"])
-def test_what_loses_its_progress_is_only_reported(kind: str) -> None:
-    groups = {"Job": "batch", "JobSet": "jobset.x-k8s.io", "PyTorchJob": "kubeflow.org"}
-    groups |= {"RayCluster": "ray.io", "TrainJob": "trainer.kubeflow.org"}
-    ref = RootRef(kind, "team-a", "train", groups[kind], "uid")
-    root = Root(ref, owner=OwnerObject(root=ref))
-    assert obstacle_of(root, told_rules()) is Reason.WARN_ONLY
-    assert obstacle_of(root, told_rules({"warn_only_kinds": set()})) is None
-
-
 def test_an_object_that_its_platform_does_not_stop_has_no_lever() -> None:
     ref = RootRef("InferenceService", "team-a", "llm", "serving.kserve.io", "uid")
     root = Root(ref, owner=OwnerObject(root=ref, unstoppable=True))
