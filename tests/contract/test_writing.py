@@ -375,6 +375,21 @@ async def test_dependents_go_with_their_owner(server: Server) -> None:
     await server.until_gone(f"{server.config_maps}/owned")
 
 
+async def test_an_owner_waits_for_its_dependents_in_the_foreground(server: Server) -> None:
+    owner = await server.caller.post(server.config_maps, {"metadata": {"name": "owner"}})
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid}
+    owned: JsonObject = {"name": "owned", "ownerReferences": [reference]}
+    await server.caller.post(server.config_maps, {"metadata": owned})
+
+    in_front: JsonObject = {"propagationPolicy": "Foreground"}
+    answer = await server.caller.delete(f"{server.config_maps}/owner", in_front)
+
+    assert (answer.status, answer.body["kind"]) == (HTTPStatus.OK, "ConfigMap")
+    assert child(answer.body, "metadata", "finalizers") == ["foregroundDeletion"]
+    await server.until_gone(f"{server.config_maps}/owner")
+    assert (await server.caller.get(f"{server.config_maps}/owned")).status == HTTPStatus.NOT_FOUND
+
+
 async def test_dependents_stay_where_they_are_orphaned(server: Server) -> None:
     owner = await server.caller.post(server.config_maps, {"metadata": {"name": "owner"}})
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid}

@@ -166,11 +166,9 @@ class SimulatedCluster:
         return self._state.store.get(resource, key) if resource else None
 
     def _pods_below(self, item: Item) -> list[Item]:
-        if item.resource is PODS:
-            return [item]
-        return [
-            pod for one in self._state.store.dependents(item.uid) for pod in self._pods_below(one)
-        ]
+        below = self._state.store.dependents(item.uid)  # of a pod, too: the leader of a group
+        mine = [item] if item.resource is PODS else []
+        return [*mine, *(pod for one in below for pod in self._pods_below(one))]
 
     def gpus_allocated(self) -> int:
         """Return how many GPUs (and MIG slices) pods hold now."""

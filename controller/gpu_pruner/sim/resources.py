@@ -119,16 +119,37 @@ DEPLOYMENTS = _apps("deployments", "Deployment", has_scale=True, short="deploy")
 REPLICASETS = _apps("replicasets", "ReplicaSet", has_scale=True, short="rs")
 STATEFULSETS = _apps("statefulsets", "StatefulSet", has_scale=True, short="sts")
 DAEMONSETS = _apps("daemonsets", "DaemonSet", has_scale=False, short="ds")
-NOTEBOOKS = Resource(
-    group="kubeflow.org",
-    version="v1",
-    plural="notebooks",
-    kind="Notebook",
-    has_generation=True,
-    unconditional=False,
-    custom=True,
-    singular="notebook",
+
+
+def _custom(path: str, kind: str, *, short: str = "", scale: ScalePaths | None = None) -> Resource:
+    """Return a kind that others define, without its schema: ``<group>/<version>/<plural>``."""
+    group, version, plural = path.split("/")
+    return Resource(
+        group=group,
+        version=version,
+        plural=plural,
+        kind=kind,
+        has_generation=True,
+        unconditional=False,
+        custom=True,
+        scale=scale,
+        singular=kind.lower(),
+        short_names=(short,) if short else (),
+    )
+
+
+NOTEBOOKS = _custom("kubeflow.org/v1/notebooks", "Notebook")
+LEADER_WORKER_SETS = _custom(
+    "leaderworkerset.x-k8s.io/v1/leaderworkersets",
+    "LeaderWorkerSet",
+    short="lws",
+    scale=ScalePaths(selector=("status", "hpaPodSelector")),
 )
+INFERENCE_SERVICES = _custom(
+    "serving.kserve.io/v1beta1/inferenceservices", "InferenceService", short="isvc"
+)
+OTHERS_KINDS = (NOTEBOOKS, LEADER_WORKER_SETS, INFERENCE_SERVICES)
+"""Kinds that others define and that a simulated cluster has installed."""
 CRDS = Resource(
     group="apiextensions.k8s.io",
     version="v1",

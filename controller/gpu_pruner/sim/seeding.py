@@ -106,6 +106,15 @@ def manifest_of(workload: Workload) -> JsonObject:
         return {"metadata": metadata, "spec": pod}
     if workload.kind == "Notebook":
         return {"metadata": metadata, "spec": {"template": {"spec": pod}}}
+    if workload.kind == "InferenceService":
+        return {
+            "metadata": metadata,
+            "spec": {"predictor": {"minReplicas": workload.replicas} | pod},
+        }
+    if workload.kind == "LeaderWorkerSet":
+        template = {"size": workload.group_size, "workerTemplate": {"spec": pod}}
+        groups: JsonObject = {"replicas": workload.replicas, "leaderWorkerTemplate": template}
+        return {"metadata": metadata, "spec": groups}
     selector = {"app": workload.name}
     spec: JsonObject = {
         "selector": {"matchLabels": selector},

@@ -12,7 +12,7 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.sim.identity import Identities
 from gpu_pruner.sim.moments import Moments
 from gpu_pruner.sim.occupancy import Occupancy
-from gpu_pruner.sim.resources import BUILT_IN, NOTEBOOKS, Catalogue
+from gpu_pruner.sim.resources import BUILT_IN, OTHERS_KINDS, Catalogue
 from gpu_pruner.sim.store import Store
 from gpu_pruner.sim.world import World
 from gpu_pruner.sim.writes import Writer
@@ -40,7 +40,7 @@ class State:
             history: how many changes of each resource are remembered for watches.
         """
         moments, identities = Moments(clock), Identities(world.seed)
-        kinds = (*BUILT_IN, NOTEBOOKS)
+        kinds = (*BUILT_IN, *OTHERS_KINDS)
         catalogue = Catalogue(tuple(one for one in kinds if one.kind not in world.absent_kinds))
         store = Store(history=history)
         return cls(

@@ -55,11 +55,14 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A workload that exists when the simulation begins."""
 
     kind: str
-    """``Deployment``, ``StatefulSet``, ``Notebook``, ``DaemonSet`` or ``Pod``."""
+    """``Deployment``, ``StatefulSet``, ``Notebook``, ``LeaderWorkerSet``, ``InferenceService``,
+    ``DaemonSet`` or ``Pod``."""
     namespace: str
     name: str
     replicas: Count = 1
     """Ignored for a Notebook, a Pod and a DaemonSet (one pod per node with GPUs free)."""
+    group_size: Count = 1
+    """Pods of each replica of a LeaderWorkerSet."""
     gpus: Count = 1
     """GPUs of each pod."""
     resource: str = "nvidia.com/gpu"

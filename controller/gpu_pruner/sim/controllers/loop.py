@@ -12,13 +12,18 @@ from collections.abc import Callable, Mapping
 
 from gpu_pruner.sim.controllers.daemonset import reconcile_daemon_set
 from gpu_pruner.sim.controllers.deployment import reconcile_deployment, reconcile_replica_set
+from gpu_pruner.sim.controllers.inferenceservice import reconcile_inference_service
+from gpu_pruner.sim.controllers.leaderworkerset import reconcile_leader_worker_set
 from gpu_pruner.sim.controllers.notebook import reconcile_notebook
 from gpu_pruner.sim.controllers.statefulset import reconcile_stateful_set
-from gpu_pruner.sim.controllers.toolbox import Toolbox, controller_of, is_terminating
+from gpu_pruner.sim.controllers.toolbox import Toolbox, is_terminating
+from gpu_pruner.sim.deletes import FOREGROUND
 from gpu_pruner.sim.kubelet import Kubelet, Pace
 from gpu_pruner.sim.resources import (
     DAEMONSETS,
     DEPLOYMENTS,
+    INFERENCE_SERVICES,
+    LEADER_WORKER_SETS,
     NODES,
     NOTEBOOKS,
     PODS,
@@ -28,7 +33,7 @@ from gpu_pruner.sim.resources import (
 )
 from gpu_pruner.sim.state import State
 from gpu_pruner.sim.store import Change, ChangeType, Item, Key
-from gpu_pruner.sim.tree import elements, text
+from gpu_pruner.sim.tree import elements, strings, text
 
 Reconcile = Callable[[Toolbox, Item], None]
 
@@ -37,6 +42,8 @@ _RECONCILERS: Mapping[tuple[str, str], Reconcile] = {
     REPLICASETS.key: reconcile_replica_set,
     STATEFULSETS.key: reconcile_stateful_set,
     NOTEBOOKS.key: reconcile_notebook,
+    LEADER_WORKER_SETS.key: reconcile_leader_worker_set,
+    INFERENCE_SERVICES.key: reconcile_inference_service,
     DAEMONSETS.key: reconcile_daemon_set,
 }
 
@@ -78,7 +85,7 @@ class ControlLoop:
         self._enqueue(item)
         owner = self._tools.owner_of(item)
         if owner is not None:
-            self._enqueue(owner)
+            self._enqueue(owner if owner.resource is not PODS else self._tools.root_of(owner))
         if change.type is ChangeType.DELETED:
             self._gone.append(item)
         if item.resource is NODES:
@@ -105,12 +112,26 @@ class ControlLoop:
         if self._is_orphan(item) and not is_terminating(item):
             self._tools.delete(item)
             return
-        if resource is PODS:
+        if FOREGROUND in strings(item.body, "metadata", "finalizers") and is_terminating(item):
+            self._delete_from_below(item)
+        elif resource is PODS:
             self._kubelet.reconcile(item)
         elif resource is NODES:
             self._kubelet.retry()
         elif not is_terminating(item) and (act := _RECONCILERS.get(resource.key)):
             act(self._tools, item)
+
+    def _delete_from_below(self, item: Item) -> None:
+        """Delete what an object owns, and let the object go when all of that is gone."""
+        dependents = self._tools.store.dependents(item.uid)
+        for one in dependents:
+            if not is_terminating(one):
+                self._tools.delete(one)
+        if not dependents:
+            left = [
+                one for one in strings(item.body, "metadata", "finalizers") if one != FOREGROUND
+            ]
+            self._tools.amend(item, {"metadata": {"finalizers": left or None}})
 
     def _is_orphan(self, item: Item) -> bool:
         owners = elements(item.body, "metadata", "ownerReferences")
@@ -120,9 +141,11 @@ class ControlLoop:
     def _collect(self, gone: Item) -> None:
         if gone.resource is PODS:
             self._kubelet.forget(gone)
+            waiting = (gone.namespace, gone.name.rpartition("-")[0])
+            if successor := self._tools.store.get(STATEFULSETS, waiting):
+                self._enqueue(successor)  # which may have waited for the name
         for dependent in self._tools.store.dependents(gone.uid):
             if self._is_orphan(dependent) and not is_terminating(dependent):
                 self._tools.delete(dependent)
-        reference = controller_of(gone)
-        if reference and (owner := self._tools.owner_of(gone)) is not None:
+        for owner in self._tools.owners_of(gone):
             self._enqueue(owner)

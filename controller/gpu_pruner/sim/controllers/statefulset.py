@@ -32,8 +32,11 @@ def reconcile_stateful_set(tools: Toolbox, item: Item) -> None:
     revision = _revision(item)
     pods = {ordinal_of(one): one for one in tools.children(item, PODS)}
     in_parallel = child(item.body, "spec", "podManagementPolicy") == "Parallel"
-    for ordinal in range(desired):
+    first = number(item.body, "spec", "ordinals", "start")
+    for ordinal in range(first, first + desired):
         pod = pods.get(ordinal)
+        if pod is None and tools.store.get(PODS, (item.namespace, f"{item.name}-{ordinal}")):
+            break  # a pod of a former owner is still on its way out
         if pod is None:
             pods[ordinal] = pod = tools.create(
                 PODS, _pod(item, ordinal, revision=revision), owner=item
@@ -41,15 +44,15 @@ def reconcile_stateful_set(tools: Toolbox, item: Item) -> None:
         if not in_parallel and (is_terminating(pod) or not is_ready(pod)):
             break
     else:
-        _delete_one(tools, pods, desired=desired, revision=revision)
+        _delete_one(tools, pods, end=first + desired, revision=revision)
     _report(tools, item, pods=list(pods.values()), revision=revision)
 
 
-def _delete_one(tools: Toolbox, pods: dict[int, Item], *, desired: int, revision: str) -> None:
+def _delete_one(tools: Toolbox, pods: dict[int, Item], *, end: int, revision: str) -> None:
     """Delete the highest pod that is too many, else the highest of an older template."""
     if any(map(is_terminating, pods.values())):
         return
-    surplus = [one for one in pods if one >= desired]
+    surplus = [one for one in pods if one >= end]
     outdated = [one for one, pod in pods.items() if _revision_of(pod) != revision]
     for ordinals in (surplus, outdated):
         if ordinals:

@@ -39,7 +39,15 @@ class Toolbox:
 
     def owner_of(self, item: Item) -> Item | None:
         """Return the controlling owner, if it exists with that uid."""
-        reference = controller_of(item)
+        return self._referred(item, controller_of(item))
+
+    def owners_of(self, item: Item) -> list[Item]:
+        """Return all owners that exist, the controlling one among them."""
+        references = elements(item.body, "metadata", "ownerReferences")
+        found = [self._referred(item, one) for one in references]
+        return [one for one in found if one is not None]
+
+    def _referred(self, item: Item, reference: JsonObject) -> Item | None:
         resource = self._catalogue.of_kind(text(reference, "kind"))
         if resource is None:
             return None
@@ -73,9 +81,12 @@ class Toolbox:
     def scale(self, item: Item, replicas: int) -> None:
         """Set ``spec.replicas`` of a child."""
         if number(item.body, "spec", "replicas") != replicas:
-            target = Target(item.resource, item.namespace, item.name)
-            patch: JsonObject = {"spec": {"replicas": replicas}}
-            self._writer.patch(target, Patch(MERGE, patch))
+            self.amend(item, {"spec": {"replicas": replicas}})
+
+    def amend(self, item: Item, patch: JsonObject) -> None:
+        """Apply a merge patch to a child."""
+        target = Target(item.resource, item.namespace, item.name)
+        self._writer.patch(target, Patch(MERGE, patch))
 
     def annotate(self, item: Item, annotations: dict[str, str]) -> None:
         """Add annotations to a child; what it has beside them stays."""
