@@ -16,6 +16,7 @@ from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli import election
 from gpu_pruner.errors import ClusterError, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.kube.lease import lease_namespace
 from gpu_pruner.kube.lease_elector import Elector
 from gpu_pruner.loop.alone import Alone
 from gpu_pruner.loop.books import Books, ClusterBooks, MemoryBooks
@@ -29,6 +30,7 @@ from gpu_pruner.model.telemetry import TelemetrySource
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.notify.notifier import Notifier
 from gpu_pruner.observe.cluster import ClusterWatch
+from gpu_pruner.observe.hold import HoldSwitch
 from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.observe.scrape import ScrapeSource
 from gpu_pruner.record.board import Board
@@ -180,6 +182,7 @@ def _assembled(
         rules=rules,
         honor_labels=settings.prometheus.honor_labels if settings.prometheus else True,
         leadership=leadership,
+        switch=None if silent else HoldSwitch(client, namespace=lease_namespace(settings.lease)),
     )
     return Controller(
         client=client,

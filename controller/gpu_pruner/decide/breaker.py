@@ -31,7 +31,12 @@ _MOST_NOT_READY = 3
 
 
 def find_breakers(
-    view: ClusterView, rules: Rules, *, screen: Screen | None, failure: str = ""
+    view: ClusterView,
+    rules: Rules,
+    *,
+    screen: Screen | None,
+    failure: str = "",
+    hold: str = "",
 ) -> tuple[Breaker, ...]:
     """Return the open breakers, sorted by name.
 
@@ -40,8 +45,11 @@ def find_breakers(
         rules: for the mode and the length of a cycle.
         screen: the answer of the telemetry source; None where there was none.
         failure: why there was none.
+        hold: why somebody holds everything, or why that cannot be known; empty where nobody does.
     """
     found: list[Breaker] = []
+    if hold:
+        found.append(_breaker("Held", hold))
     if screen is None:
         found.append(_breaker("ScreenFailed", f"No complete telemetry: {failure or 'no answer'}"))
     skews = (

@@ -139,8 +139,9 @@ OWNERS: tuple[Resource, ...] = (
 
 GOVERNORS: tuple[Resource, ...] = (SCALEDOBJECTS, KUEUE_WORKLOADS)
 """What owns the size of a root, without owning the root."""
+CONFIGMAPS = Resource(group="", version="v1", plural="configmaps", kind="ConfigMap")
 LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases", kind="Lease")
-"""Read and written in our own namespace only, so that a Role names it and no ClusterRole."""
+"""Both are used in our own namespace only, so that a Role names them and no ClusterRole."""
 
 ALL: tuple[Resource, ...] = (
     PODS,

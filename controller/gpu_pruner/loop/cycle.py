@@ -16,7 +16,7 @@ from gpu_pruner.loop.alone import Alone
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.observation import Observation, Observer
-from gpu_pruner.loop.ports import Leadership, Term
+from gpu_pruner.loop.ports import Leadership, Switch, Term
 from gpu_pruner.loop.refusals import Refusals
 from gpu_pruner.loop.verification import verify
 from gpu_pruner.model.clock import Clock
@@ -49,8 +49,12 @@ class Cycle:
     refusals: Refusals = field(default_factory=Refusals)
     leadership: Leadership = field(default_factory=Alone)
     absence: Absence = field(default_factory=Absence)
+    switch: Switch | None = None
+    """None where nothing can be written, so that there is nothing to hold."""
     _term: Term | None = None
     """The term of the running cycle; None where another replica leads."""
+    _hold: str = ""
+    """Why everything is held."""
     _number: int = 0
     _pulse: Pulse | None = None
 
@@ -62,7 +66,7 @@ class Cycle:
         """
         started_at = self.clock.now()
         self._term = self.leadership.begin_cycle()
-        observation = await self.observer.look(started_at)
+        observation = await self._look(started_at)
         snapshot = self._resolve(observation)
         if self._term is None:
             return self._look_on(plan(snapshot, self.rules), observation)
@@ -137,7 +141,7 @@ class Cycle:
         Returns:
             Its decision, or None where it holds no GPU; and the breakers that are open.
         """
-        snapshot = self._resolve(await self.observer.look(self.clock.now()))
+        snapshot = self._resolve(await self._look(self.clock.now()))
         wanted = tuple(one for one in snapshot.workloads if _is_about(one, root))
         if not wanted:
             return None, snapshot.breakers
@@ -148,6 +152,15 @@ class Cycle:
         ]
         verified = await verify(asked, self.source, clock=self.clock, rules=self.rules)
         return plan(narrowed, self.rules, verifications=verified).decisions[0], snapshot.breakers
+
+    async def _look(self, now: Timestamp) -> Observation:
+        """Look at the telemetry, the cluster, and the switch."""
+        observation = await self.observer.look(now)
+        await self._look_at_switch()
+        return observation
+
+    async def _look_at_switch(self) -> None:
+        self._hold = "" if self.switch is None else await self.switch.hold()
 
     def _resolve(self, observation: Observation) -> Snapshot:
         """Assemble the snapshot, and compare it with the one before."""
@@ -165,7 +178,11 @@ class Cycle:
         """
         view = self.books.applied_to(observation.view)
         found = find_breakers(
-            view, self.rules, screen=observation.screen, failure=observation.failure
+            view,
+            self.rules,
+            screen=observation.screen,
+            failure=observation.failure,
+            hold=self._hold,
         )
         snapshot = assemble(
             view,
@@ -190,6 +207,7 @@ class Cycle:
         if not wanted:
             return first, ()
         verified = await verify(wanted, self.source, clock=self.clock, rules=self.rules)
+        await self._look_at_switch()
         anew = replace(observation, view=self.observer.view())
         snapshot = applied(self._assembled(anew), self._pulse)
         second = plan(snapshot, self.rules, verifications=verified)

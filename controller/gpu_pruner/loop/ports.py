@@ -78,3 +78,11 @@ class Leadership(Protocol):
     def complete_cycle(self, term: Term, at: Timestamp) -> None:
         """Note that a leader's cycle came to its end."""
         ...
+
+
+class Switch(Protocol):
+    """`observe.hold.HoldSwitch`."""
+
+    async def hold(self) -> str:
+        """Return why everything is held; empty where it is not."""
+        ...

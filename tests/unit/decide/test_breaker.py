@@ -63,3 +63,8 @@ def test_scrapes_too_rare_for_the_window_open_one_with_the_arithmetic() -> None:
     assert "(35 min) is shorter than 4 scrape intervals of 10 min (40 min)" in found.message
     enough = told_rules({"window_seconds": "40m"})
     assert find_breakers(ClusterView(), enough, screen=rare) == ()
+
+
+def test_a_hold_of_everything_is_one_with_its_words() -> None:
+    (found,) = find_breakers(ClusterView(), RULES, screen=SCREEN, hold="maintenance")
+    assert (found.name, found.message) == ("Held", "maintenance")

@@ -9,6 +9,7 @@ import yaml
 
 from gpu_pruner.kube.resources import ALL
 from gpu_pruner.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
+from gpu_pruner.observe import hold
 from gpu_pruner.settings.lease import OWN_NAMESPACE, LeaseSettings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -148,12 +149,18 @@ def test_the_pod_passes_the_restricted_profile_with_a_read_only_root() -> None:
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_lease_is_granted_by_name_and_in_our_namespace_only() -> None:
+def test_lease_and_switch_are_granted_by_name_and_in_our_namespace_only() -> None:
     role, binding = only("Role"), only("RoleBinding")
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert role["rules"] == [
         leases | {"verbs": ["create"]},
         leases | {"resourceNames": [LeaseSettings().name], "verbs": ["get", "patch"]},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [hold.NAME],
+            "verbs": ["get"],
+        },
     ]
     assert at(role, "metadata", "namespace") == OWN_NAMESPACE
     assert at(binding, "roleRef", "name") == at(role, "metadata", "name")
@@ -204,6 +211,7 @@ def test_the_kustomization_lists_every_file_and_the_crds() -> None:
 def test_everything_namespaced_lies_in_the_one_namespace() -> None:
     namespace = at(only("Namespace"), "metadata", "name")
     cluster_wide = {"Namespace", "ClusterRole", "ClusterRoleBinding", "Kustomization"}
+    cluster_wide |= {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
     for one in documents():
         if one["kind"] not in cluster_wide:
             assert at(one, "metadata", "namespace") == namespace, one["kind"]

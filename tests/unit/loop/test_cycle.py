@@ -222,3 +222,44 @@ async def test_a_cycle_that_failed_is_not_completed_and_says_whether_it_led():
     office.term = None
     await run_guarded(cycle, START)
     assert board.leading is False
+
+
+@dataclass
+class Switch:
+    """Says at each look what it is told to."""
+
+    says: list[str]
+    looks: int = 0
+
+    async def hold(self):
+        self.looks += 1
+        return self.says[min(self.looks, len(self.says)) - 1]
+
+
+async def test_who_holds_everything_stops_the_acts_and_the_clocks():
+    stage = Stage(due("train"))
+    cycle = stage.cycle()
+    cycle.switch = Switch(["maintenance"])
+    report = await cycle.run()
+    assert stage.paused == []
+    assert [(one.name, one.message) for one in report.breakers] == [("Held", "maintenance")]
+    assert report.decisions[0].book.frozen_since == START
+
+
+async def test_a_hold_that_comes_while_we_measure_counts():
+    stage = Stage(due("train"))
+    cycle = stage.cycle()
+    cycle.switch = Switch(["", "maintenance"])
+    await cycle.run()
+    assert stage.paused == []
+
+
+async def test_when_nobody_holds_anything_any_more_it_goes_on():
+    stage = Stage(due("train"))
+    cycle = stage.cycle()
+    cycle.switch = Switch(["maintenance", ""])
+    await cycle.run()
+    assert stage.paused == []
+    cycle.clock.at += 60
+    await cycle.run()
+    assert stage.paused == ["train"]
