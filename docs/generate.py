@@ -30,6 +30,7 @@ from pydantic_core import PydanticUndefined
 
 from gpu_pruner import errors
 from gpu_pruner.cli.commands import command_line
+from gpu_pruner.decide.power import IDLE_WATTS
 from gpu_pruner.decide.signals import ANYTHING, SIGNALS, SignalRule
 from gpu_pruner.model import annotations
 from gpu_pruner.model.signals import Signal
@@ -296,6 +297,8 @@ def signals() -> str:
         advice = f"{profile.advice[:1].upper()}{profile.advice[1:]}." if profile.advice else ""
         head = ("Metric", "Says", "As", "Counts as work", "Possible values")
         parts += [f"## Profile `{name}`", advice, table(head, rows) if rows else ""]
+    watts = [(model, f"{most:g} W") for model, most in sorted(IDLE_WATTS.items())]
+    parts += ["## Most power without work", table(("Model", "Mean power"), watts)]
     return "\n\n".join(filter(None, parts))
 
 

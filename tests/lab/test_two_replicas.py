@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support.audit import Entry
+from support.between import Between
 from support.lab import Lab
 from support.product import Product, a_world, phases, told
-from support.replicas import LEASE_SECONDS, Replicas, replicas
+from support.replicas import LEASE_SECONDS, WRITES, Replicas, Trap, replicas
 
 from gpu_pruner.kube.resources import GPUWORKLOADS
-from gpu_pruner.model.annotations import PAUSED
+from gpu_pruner.model.annotations import HOLD, PAUSED
 from gpu_pruner.model.units import HOUR, parse_rfc3339, rfc3339
 from gpu_pruner.sim.tree import JsonObject, elements, mapping, text
 from gpu_pruner.sim.world import Workload
@@ -53,13 +56,6 @@ def keep(lab: Lab, product: Product) -> None:
 
 def done(entries: Sequence[Entry]) -> list[Entry]:
     return [one for one in entries if one.response_status.code < 300]
-
-
-def refusals(entries: Sequence[Entry]) -> list[str]:
-    """Return the refused writes of books and levers, in order."""
-    beside = {"leases", "events"}
-    wrong = [one for one in entries if one.response_status.code >= 300]
-    return [one.told for one in wrong if one.object_ref.resource not in beside]
 
 
 def test_a_follower_is_ready_answers_and_has_written_nothing(product: Product) -> None:
@@ -132,38 +128,92 @@ def test_a_keep_that_races_the_act_wins(lab: Lab, product: Product) -> None:
         assert PAUSED not in product.annotations(product.ref)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 7))],
-)
-def test_a_leader_that_freezes_three_times_does_nothing_twice(
-    lab: Lab, tmp_path: Path, seed: int
-) -> None:
-    """Each time at another moment of eight workloads' way from nomination to pause."""
-    draw = random.Random(seed)  # noqa: S311 - chance, not secrets
-    teams = [lab.namespace() for _ in range(8)]
-    world = a_world(*(Workload(kind="Deployment", namespace=one, name="server") for one in teams))
-    with Product(lab, world, tmp_path) as product, replicas(product, *NOTICE) as both:
-        for moment in draw.sample(["Nominated", "Warned", "Warned again", "Pausing"], 3):
-            freeze_at(both, moment, draw)
-        both.until(lambda: phases(done(product.writes())).count("Paused") == len(teams))
-        writes, refused = done(product.writes()), refusals(product.writes())
-        levers = Counter(one.object_ref.namespace for one in done(product.workload_writes()))
+@dataclass
+class Teams:
+    """Workloads that all go the same way, each in a namespace of its own."""
+
+    names: list[str]
+    product: Product
+
+    def until_paused(self, both: Replicas) -> None:
+        """Wait until every book says so; one may say it twice, with another sentence."""
+
+        def paused() -> set[str]:
+            writes = done(self.product.writes())
+            return {one.object_ref.namespace for one in writes if phases([one]) == ["Paused"]}
+
+        both.until(lambda: paused() == set(self.names))
+
+    def assert_nothing_happened_twice(self) -> None:
+        writes = done(self.product.writes())
+        levers = Counter(one.object_ref.namespace for one in done(self.product.workload_writes()))
         warned = Counter(one.object_ref.namespace for one in writes if told([one]) == [WARNING])
         paused = Counter(one.object_ref.namespace for one in writes if told([one]) == [PAUSE])
-    assert levers == warned == paused == dict.fromkeys(teams, 1)
-    assert refused == [], "who was frozen does not try"
+        assert levers == warned == paused == dict.fromkeys(self.names, 1)
 
 
-def freeze_at(both: Replicas, moment: str, draw: random.Random) -> None:
-    """Freeze the leader when a phase is first seen since now, or already was; then wake it."""
-    phase = moment.partition(" ")[0]
-    with suppress(AssertionError):
-        both.leader.until(lambda: phase in phases(both.product.writes()), seconds=60)
-    with both.frozen() as stopped:
-        if draw.random() < 0.5:  # let the other get on with it first
-            number = both.leader.get("/api/v1/workloads")["cycle"]["number"]
-            both.leader.until(
-                lambda: both.leader.get("/api/v1/workloads")["cycle"]["number"] > number + 1
-            )
-    stopped.until(lambda: stopped.get("/readyz").get("leading") is False)
+@pytest.fixture
+def teams(lab: Lab, tmp_path: Path) -> Iterator[Teams]:
+    names = [lab.namespace() for _ in range(3)]
+    world = a_world(*(Workload(kind="Deployment", namespace=one, name="server") for one in names))
+    with Product(lab, world, tmp_path) as product:
+        yield Teams(names, product)
+
+
+@contextmanager
+def trapped(
+    lab: Lab, teams: Teams, directory: Path, *, notice: int
+) -> Iterator[tuple[Replicas, Trap]]:
+    """Run two replicas, each behind a proxy of its own; nothing happens before a release."""
+    lab.kubectl("annotate", "namespace", *teams.names, f"{HOLD}=true")
+    with ExitStack() as stack:
+        proxies = {name: stack.enter_context(Between(lab)) for name in ("a", "b")}
+        kubeconfigs = {
+            name: one.kubeconfig(shutil.copy(teams.product.kubeconfig, directory / name))
+            for name, one in proxies.items()
+        }
+        product, how = teams.product, ("--ack-grace-period", str(notice))
+        both = stack.enter_context(replicas(product, *how, kubeconfigs=kubeconfigs))
+        yield both, Trap(both, proxies)
+
+
+def release(lab: Lab, teams: Teams) -> None:
+    lab.kubectl("annotate", "namespace", *teams.names, f"{HOLD}-")
+
+
+def test_a_leader_that_is_frozen_in_a_write_makes_no_other_and_nothing_happens_twice(
+    lab: Lab, teams: Teams, tmp_path: Path
+) -> None:
+    """Three times: in a warning, in a book, and in a pause."""
+    with trapped(lab, teams, tmp_path, notice=6) as (both, trap):
+        trap.set("POST", "/events", late=True)
+        release(lab, teams)
+        assert trap.until_over() == 0
+        trap.set("PATCH", "/status", late=True)
+        assert trap.until_over() == 0
+        trap.set("PATCH", "/server", late=False)
+        assert trap.until_over() == 0
+        teams.until_paused(both)
+    teams.assert_nothing_happened_twice()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+def test_a_leader_that_freezes_at_any_time_does_nothing_twice(
+    lab: Lab, teams: Teams, tmp_path: Path, seed: int
+) -> None:
+    """Four times: in a write before the pause, in none, in a pause, and in the book of one."""
+    draw = random.Random(seed)  # noqa: S311 - chance, not secrets
+    with trapped(lab, teams, tmp_path, notice=20) as (both, trap):
+        trap.set(*draw.choice(WRITES[:2]), late=draw.random() < 0.5)
+        release(lab, teams)
+        assert trap.until_over() == 0
+        time.sleep(draw.uniform(0.0, 5.0))
+        with both.frozen():
+            time.sleep(draw.uniform(0.0, 5.0))
+        trap.set("PATCH", "/server", late=False)
+        assert trap.until_over() == 0
+        trap.set("PATCH", "/status", late=draw.random() < 0.5)
+        assert trap.until_over() == 0
+        teams.until_paused(both)
+    teams.assert_nothing_happened_twice()

@@ -8,6 +8,9 @@ A device is `idle`, `busy`, or a mapping of what differs from an idle one:
     engine: absent | nan           never exported | not a number
     engine: gone from -20m         no sample of this signal in a stretch
     energy: moving | frozen        likewise power and temperature
+    energy: 70W                    what it draws; moving is next to nothing
+    energy: 70W and 500W from -14m to -10m   more in a stretch
+    energy: 70W reset at -10m      the counter begins anew
     energy: moving until -20m      it stands still since
     gap: -25m to -15m              no sample of anything
     slice: "1", uuid: GPU-x        a MIG slice of that board
@@ -27,11 +30,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from support.telling_time import stretch
+from support.telling_time import START, stretch
 
 from gpu_pruner.model.signals import DeviceId, PodName, SeriesLabels, Signal, Track
 
 STEP_SECONDS = 60.0
+COUNTED_FROM = START - 86_400.0
+"""When the driver was loaded, from which on energy counts."""
+
 EXPORTER = PodName("gpu-operator", "dcgm-exporter-1")
 MODEL = "NVIDIA H100 80GB HBM3"
 TIMED = {"previous", "unlabelled", "restarted"}
@@ -73,7 +79,25 @@ def reading(text: str, signal: Signal) -> Reading | None:
         return lambda at: 40 + at / STEP_SECONDS % 30  # watts and degrees come and go
     if text == "frozen":
         return lambda _: 34.0
+    if signal is Signal.ENERGY and "W" in text:
+        return _counter(text)
     return _told(text)
+
+
+def _counter(text: str) -> Reading:
+    """Read how many watts a device draws, as the joules that its counter says."""
+    usual, _, more = text.partition(" ")
+    word, _, rest = more.partition(" ")
+    watts = float(usual.rstrip("W"))
+    if word == "reset":
+        _, anew = stretch(rest)
+        return lambda at: watts * (at - anew if at > anew else at - COUNTED_FROM)
+    if not word:
+        return lambda at: watts * (at - COUNTED_FROM)
+    extra, _, when = rest.partition(" ")
+    begin, end = stretch(when.removeprefix("from "))
+    added = float(extra.rstrip("W")) - watts
+    return lambda at: watts * (at - COUNTED_FROM) + added * max(0.0, min(at, end) - begin)
 
 
 def _told(text: str) -> Reading:

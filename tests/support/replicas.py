@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 
-from support.controller import Controller
+from support.between import Between, Order
+from support.controller import WAIT_SECONDS, Controller
 from support.product import Product, until
 
 from gpu_pruner.sim.tree import JsonObject, text
@@ -15,6 +20,13 @@ from gpu_pruner.sim.tree import JsonObject, text
 LEASE_SECONDS = 6.0
 TIMES = ("--lease-duration", "6", "--lease-renew-deadline", "4", "--lease-retry", "1")
 """Short enough for a test to wait for, long enough for a busy machine."""
+WRITES = (
+    ("POST", "/events"),
+    ("PATCH", "/status"),
+    ("PATCH", "/server"),
+    ("POST", "/gpuworkloads"),
+)
+"""All that a controller writes, but for the Lease, where every workload is called server."""
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/gpu-pruner-system/leases/gpu-pruner"
 
 
@@ -70,15 +82,20 @@ class Replicas:
 
 
 @contextmanager
-def replicas(product: Product, *arguments: str, names: tuple[str, ...] = ("a", "b")):
-    """Run several; the first of them leads when this returns."""
+def replicas(
+    product: Product,
+    *arguments: str,
+    kubeconfigs: Mapping[str, Path | None] = MappingProxyType({"a": None, "b": None}),
+) -> Iterator[Replicas]:
+    """Run several, by name; the first of them leads when this begins."""
     it = Replicas(product)
     try:
-        for name in names:
-            one = product.controller(*TIMES, "--lease-identity", name, *arguments)
-            it.running[name] = one.__enter__()
+        for name, kubeconfig in kubeconfigs.items():
+            more = (*TIMES, "--lease-identity", name, *arguments)
+            it.running[name] = one = product.controller(*more, kubeconfig=kubeconfig)
+            one.__enter__()
+            it.until(lambda one=one: one.get("/readyz").get("ready"))
             it.until(lambda: it.holder)
-            one.until(lambda one=one: one.get("/readyz").get("ready"))
         it.until(lambda: it.leader.get("/readyz").get("leading") is True)
         yield it
     finally:
@@ -86,4 +103,59 @@ def replicas(product: Product, *arguments: str, names: tuple[str, ...] = ("a", "
         for name, one in it.running.items():
             one.signal(signal.SIGCONT)
             codes[name] = one.stop()
-    assert set(codes.values()) == {0}, (codes, next(iter(it.running.values())).tail())
+    assert set(codes.values()) == {0}, codes
+
+
+class Trap:
+    """Freezes whoever makes the next write of a kind, in the middle of it, until another leads.
+
+    The write itself is on its way already. It arrives while its sender is frozen, either at once,
+    so that only its answer comes too late, or after another has begun to lead.
+    """
+
+    def __init__(self, both: Replicas, proxies: Mapping[str, Between]) -> None:
+        self._both = both
+        self._proxies = proxies
+        self._lock = threading.Lock()
+        self._followed = threading.Event()
+        self._orders: list[Order] = []
+        self._later: list[Order] = []
+        self._caught = ""
+
+    def set(self, method: str, path: str, *, late: bool) -> None:
+        """Lie in wait, in the background."""
+        self._followed.clear()
+        self._caught = ""
+        self._orders = [
+            one.before(method, path, partial(self._spring, name, late=late))
+            for name, one in self._proxies.items()
+        ]
+
+    def until_over(self) -> int:
+        """Wait until who was caught has looked around, and return what it wrote after that one."""
+        assert self._followed.wait(WAIT_SECONDS), "nobody came by, or nobody followed"
+        caught = self._both.running[self._caught]
+        self._both.until(lambda: caught.get("/readyz").get("leading") is False)
+        for one in (*self._orders, *self._later):
+            one.times = 0
+        return sum(one.done for one in self._later)
+
+    def _spring(self, name: str, *, late: bool) -> None:
+        with self._lock:
+            if self._caught:
+                return
+            self._caught = name
+        self._both.running[name].signal(signal.SIGSTOP)
+        waking = threading.Thread(target=self._wake, args=(name,), daemon=True)
+        waking.start()
+        if late:
+            self._followed.wait(WAIT_SECONDS)
+
+    def _wake(self, name: str) -> None:
+        self._both.until_followed(name)
+        self._later = [
+            self._proxies[name].before(method, path, lambda: None, times=1_000_000)
+            for method, path in WRITES
+        ]
+        self._followed.set()
+        self._both.running[name].signal(signal.SIGCONT)

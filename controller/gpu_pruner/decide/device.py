@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_pruner.decide.meters import is_proven
+from gpu_pruner.decide.power import overdrawn
 from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS
 from gpu_pruner.decide.wording import clock_time, minutes, seen
 from gpu_pruner.model.plan import DeviceFinding
@@ -178,6 +179,8 @@ def _unproven(
         told = "it fell quiet in the same two minutes as many others; it is believed from "
         told += f"{clock_time(until, now=yardstick.at)} on"
         return Verdict.UNKNOWN, Reason.SUDDEN_SILENCE, told
+    if (drew := overdrawn(evidence, now=yardstick.at)) is not None:
+        return Verdict.UNKNOWN, Reason.POWER_ABOVE_IDLE, drew
     signal = (_first(signals, _order(evidence)) or signals[0]).signal
     if is_proven(evidence.model, signal, rules=yardstick.rules, seen=yardstick.proven):
         return None

@@ -13,7 +13,8 @@ from dataclasses import replace
 from msgspec import structs
 
 from gpu_pruner.decide.facts import NOTHING, Facts, movement, read, signal_evidence
-from gpu_pruner.decide.signals import LIVENESS_ORDER, SIGNALS, active_from
+from gpu_pruner.decide.power import highest_draw
+from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS, active_from
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import (
     DeviceEvidence,
@@ -66,7 +67,12 @@ def fold(
         for track in group
         if (inside := [step for step, _ in track.steps if period.first <= step <= period.last])
     ]
-    return identified(device, period, signals=tuple(signals), sightings=sightings)
+    evidence = identified(device, period, signals=tuple(signals), sightings=sightings)
+    if Signal.ENERGY not in own:
+        return evidence
+    primary = next((own[one] for one in PRIMARY_ORDER if one in own), ())
+    draw = highest_draw(own[Signal.ENERGY], primary, period=period)
+    return structs.replace(evidence, draw=draw)
 
 
 def measured(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import isinf
 
 from gpu_pruner.decide.device import relevant
+from gpu_pruner.decide.power import idle_watts
 from gpu_pruner.decide.signals import ANYTHING, LIVENESS_ORDER, SIGNALS, Role, active_from
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Signal, Track
@@ -127,10 +128,23 @@ def what_counts(evidence: DeviceEvidence, rules: Rules) -> str:
 
     Returns:
         For example ``Any of these would have counted: engine from 0.01, utilisation above 0. Not
-        exported, so not seen: encoder, decoder``.
+        exported, so not seen: encoder, decoder. A mean power above 160 W would have been doubted``.
     """
     can = [one for one in witnesses(evidence, rules) if one.role is not Role.LIVENESS]
     there = ", ".join(f"{one.word} {one.counts}" for one in can if one.metric)
     missing = ", ".join(one.word for one in can if not one.metric)
     told = f"Any of these would have counted: {there}" if there else "Nothing could have counted"
-    return f"{told}. Not exported, so not seen: {missing}" if missing else told
+    told = f"{told}. Not exported, so not seen: {missing}" if missing else told
+    return f"{told}. {_power(evidence)}"
+
+
+def _power(evidence: DeviceEvidence) -> str:
+    """Say what its energy could have told against a device, and why it could not."""
+    most = idle_watts(evidence.model)
+    if evidence.device.mig_instance or evidence.shared:
+        return "Its board's power says nothing about it"
+    if evidence.of(Signal.ENERGY) is None:
+        return "Its energy is not exported"
+    if most is None:
+        return "What its model draws without work is not known, so its energy says nothing of work"
+    return f"A mean power above {most:g} W would have been doubted"

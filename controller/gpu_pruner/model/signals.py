@@ -236,6 +236,15 @@ class SignalEvidence:
     """End of the newest step that counts as a change; None where none does."""
 
 
+class Draw(msgspec.Struct, frozen=True, gc=False):
+    """Mean power of a device over a stretch of a period, by its energy counter."""
+
+    watts: float
+    """At least this much."""
+    begin: Timestamp
+    end: Timestamp
+
+
 class DeviceEvidence(msgspec.Struct, frozen=True, gc=False):
     """Everything that is known about one device over one period."""
 
@@ -250,6 +259,10 @@ class DeviceEvidence(msgspec.Struct, frozen=True, gc=False):
     model: str = ""
     shared: bool = False
     """True where the labels show time-slicing or MPS replicas."""
+    draw: Draw | None = None
+    """The highest mean power over the period, or over a stretch of it in which the primary signal
+    was not seen; None where energy was not counted, where only facts were kept (the screen), and
+    for slices."""
 
     def of(self, signal: Signal) -> SignalEvidence | None:
         """Return the evidence of one signal, or None where the device does not export it."""

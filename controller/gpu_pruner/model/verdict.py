@@ -107,6 +107,11 @@ class Reason(StrEnum):
         "Many busy devices of several workloads fell quiet at once: a window more is waited for.",
         "deciding#breakers",
     )
+    POWER_ABOVE_IDLE = (
+        "PowerAboveIdle",
+        "Nothing shows work, but the energy counter says that the device drew more than idle ones.",
+        "deciding#signals",
+    )
     UNPROVEN_METER = (
         "UnprovenMeter",
         "Nothing shows that the signal can see work on this model, so its zero proves nothing.",

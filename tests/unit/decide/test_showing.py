@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+from msgspec import structs
 from support.story import told_rules
 
 from gpu_pruner.decide.evidence import fold
@@ -87,5 +88,14 @@ def test_the_sentence_says_what_counts_and_what_nobody_saw() -> None:
     assert told.startswith(
         "Any of these would have counted: engine from 0.01, utilisation above 0. Not exported, "
     )
-    assert told.endswith("PCIe, NVLink")
+    assert told.endswith("PCIe, NVLink. Its energy is not exported")
     assert what_counts(evidence(BOARD), RULES).startswith("Nothing could have counted. ")
+
+
+def test_the_sentence_says_what_its_energy_could_have_told() -> None:
+    counted = structs.replace(evidence(BOARD, Signal.ENERGY), model="NVIDIA H100 80GB HBM3")
+    assert what_counts(counted, RULES).endswith("above 160 W would have been doubted")
+    unknown = structs.replace(counted, model="NVIDIA H200")
+    assert what_counts(unknown, RULES).endswith("so its energy says nothing of work")
+    shared = structs.replace(counted, shared=True)
+    assert what_counts(shared, RULES).endswith("Its board's power says nothing about it")
