@@ -180,10 +180,12 @@ class PrometheusSource:
                 metric = bytes(series.metric)
                 subject = self._subjects.of(metric)
                 if subject is not None:
-                    asked = _labels(metric)[promql.ASKED]
+                    asked = _labels(metric).get(promql.ASKED, "").removeprefix(promql.FLAWED)
                     found.setdefault(asked, []).append((subject, bytes(series.values)))
             for asked, group in found.items():
-                table.take(fields[asked.removeprefix(promql.FLAWED)], group, read=read)
+                if asked not in fields:
+                    raise PrometheusError(f"{self._queries.server} answers what was not asked")
+                table.take(fields[asked], group, read=read)
 
     def _exported(self, part: Slice) -> list[Field]:
         """Return the fields that some devices exported at any time of a period."""

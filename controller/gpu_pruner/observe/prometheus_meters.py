@@ -1,8 +1,8 @@
 """Which meters showed work in the last days: the question, and its answer. Pure.
 
-New hardware under an old stack has shown a utilisation of 0 under full load; a zero is believed of a
-model that was seen to show something else. `observe.prometheus` asks once a day, and in one answer
-per day of history, because a week of a large fleet is too much for one question.
+New hardware under an old stack has shown a utilisation of 0 under full load; a zero is believed of
+a model that was seen to show something else. `observe.prometheus` asks once a day, and in one
+answer per day of history, because a week of a large fleet is too much for one question.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ASK_AGAIN: Seconds = HOUR
 
 _DAYS = 7
 _STEP: Seconds = 30 * MINUTE
-"""Distance of the moments looked at: 336 samples per series in all. Work that no GPU of a model does
-at any of them in a week is not seen, and the model stays unproven."""
+"""Distance of the moments looked at: 336 samples per series in all. Work that no GPU of a model
+does at any of them in a week is not seen, and the model stays unproven."""
 
 _WORK = {Signal.ENGINE: 0.01, Signal.SM: 0.01, Signal.UTIL: 0.0}
 """Above this, in the signal's unit, a meter shows work."""

@@ -33,11 +33,7 @@ FLAWED = "!"
 """What `everything` marks its rows with."""
 
 _HEX = "0123456789abcdef"
-_NOTASKED = "asked"
-FLAWED = "!"
-"""What `everything` marks its rows with."""
-
-_HEX = "other"
+_NOT_HEX = "other"
 
 
 @dataclass(frozen=True, slots=True)
