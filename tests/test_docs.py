@@ -188,8 +188,10 @@ def test_every_route_is_documented() -> None:
 
 
 def code_lines(page: Path) -> Iterator[str]:
-    for block in re.findall(r"^```\n(.*?)^```", text_of(page), re.MULTILINE | re.DOTALL):
-        yield from block.splitlines()
+    blocks = re.findall(r"^```(\S*)\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    for language, block in blocks:
+        if not language:
+            yield from block.splitlines()
 
 
 def examples(page: Path) -> Iterator[list[str]]:

@@ -26,6 +26,7 @@ from support.controller import WAIT_SECONDS, Controller
 from support.exporters import Exporters
 from support.kubelet import FakeKubelet, Pace
 from support.lab import Lab
+from support.operators import Operators, Server
 from support.prometheus import PrometheusServer, backfill
 
 from gpu_pruner.kube.resources import ALL
@@ -66,6 +67,25 @@ def install(lab: Lab) -> Path:
     return lab.service_account(OUR_NAMESPACE, "gpu-pruner")
 
 
+@dataclass(frozen=True)
+class Thing:
+    """An object of any kind, with its namespace."""
+
+    body: JsonObject
+    pods: int = 0
+    """How many come of it."""
+
+    @property
+    def ref(self) -> str:
+        """Return ``kind/namespace/name``."""
+        meta = mapping(self.body, "metadata")
+        return f"{text(self.body, 'kind').lower()}/{text(meta, 'namespace')}/{text(meta, 'name')}"
+
+    @property
+    def namespace(self) -> str:
+        return text(self.body, "metadata", "namespace")
+
+
 @dataclass
 class Product:
     """A context manager around one world: everything in it runs, and is Ready, when it begins."""
@@ -73,6 +93,8 @@ class Product:
     lab: Lab
     world: World
     directory: Path
+    things: Sequence[Thing] = ()
+    """What the world has no word for: kinds that others define."""
     kubeconfig: Path = field(init=False)
     """Our ServiceAccount's."""
     prometheus: str = field(init=False)
@@ -90,6 +112,7 @@ class Product:
             self._stack.callback(self._clear)
             for one in self.world.workloads:
                 self.apply(manifest(one))
+            self._make_things()
             self._until_everything_runs()
             self.kubelet.pace = Pace()
             self.prometheus = self._telemetry()
@@ -110,7 +133,13 @@ class Product:
     @property
     def wanted(self) -> int:
         """Return how many pods the world's workloads have."""
-        return sum(_pods_of(one) for one in self.world.workloads)
+        described = sum(_pods_of(one) for one in self.world.workloads)
+        return described + sum(one.pods for one in self.things)
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Return the namespaces of all that it has."""
+        return sorted({one.namespace for one in (*self.world.workloads, *self.things)})
 
     @property
     def team(self) -> str:
@@ -181,10 +210,9 @@ class Product:
 
     def pods(self, namespace: str = "") -> list[JsonObject]:
         """Return the pods of a namespace, or of all that the world names."""
-        spaces = {namespace} if namespace else {one.namespace for one in self.world.workloads}
         return [
             pod
-            for space in sorted(spaces)
+            for space in ([namespace] if namespace else self.namespaces)
             for pod in elements(self.get(f"/api/v1/namespaces/{space}/pods"), "items")
         ]
 
@@ -219,6 +247,15 @@ class Product:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{ready} of {self.wanted} pods are Ready")
             time.sleep(0.2)
+
+    def _make_things(self) -> None:
+        if self.things:
+            kinds = [text(one.body, "kind") for one in self.things]
+            server = Server(self.lab.url, _administrator(self.lab))
+            made = {*kinds, "JobSet"} if "TrainJob" in kinds else kinds
+            self._stack.enter_context(Operators(server, made, self.namespaces))
+        for one in self.things:
+            self.lab.kubectl("create", "-f", "-", stdin=json.dumps(one.body))
 
     def _telemetry(self) -> str:
         exporters = self._stack.enter_context(Exporters(self.kubelet.exposition))

@@ -24,13 +24,13 @@ from gpu_pruner.act.checks import (
 )
 from gpu_pruner.act.governors import governor_of
 from gpu_pruner.act.lever import Lever
-from gpu_pruner.act.levers import LEVER_KINDS, lever_for
-from gpu_pruner.act.live import LiveOwner
+from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.patches import patch_of
 from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.act.wishes import wish_against
 from gpu_pruner.errors import ActionRefused, ClusterError, Conflict, NotFound
+from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.clock import Clock
@@ -51,13 +51,13 @@ class _Target:
 
     root: RootRef
     """With the uid of the live object."""
-    top: LiveOwner
+    top: Owner
     """The root object."""
     own: Lever
     """The root's own lever."""
     lever: Lever
     """What pauses it: its own, or that of what owns its size."""
-    live: LiveOwner
+    live: Owner
     """The lever object: the root, or what owns its size."""
 
     @property
@@ -76,6 +76,7 @@ class Actor:
         clock: Clock,
         mode: Mode,
         protected: frozenset[str] = frozenset(),
+        levers: Levers | None = None,
     ) -> None:
         """Take what every order needs.
 
@@ -84,12 +85,14 @@ class Actor:
             clock: dates records and paces writes.
             mode: in dry run nothing but books is written.
             protected: namespaces in which nothing is ever paused.
+            levers: those of the settings, too; None where there are none.
         """
         self._client = client
         self._clock = clock
         self._mode = mode
         self._protected = protected
-        self._books = ClusterBook(client, clock=clock)
+        self._levers = levers or Levers()
+        self._books = ClusterBook(client, clock=clock, levers=self._levers)
 
     async def write_book(self, decision: Decision, book: Book) -> Outcome:
         """Make the root's GPUWorkload say what the book says.
@@ -260,9 +263,9 @@ class Actor:
         Raises:
             ActionRefused: no lever, no such object, or another object of that name.
         """
-        lever = lever_for(root.kind, root.group)
+        lever = self._levers.find(root.kind, root.group)
         if lever is None:
-            known = ", ".join(sorted(LEVER_KINDS))
+            known = ", ".join(sorted(self._levers.kinds))
             raise ActionRefused(f"{root.kind} cannot be paused or resumed; these can: {known}")
         try:
             live = await self._client.get(

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import msgspec
 
+from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.pace import WritePace
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import ActionRefused, Conflict, NotFound
 from gpu_pruner.kube.bookkeeping import to_bookkeeping
 from gpu_pruner.kube.gpuworkloads import GPUWorkload, manifest_for, name_for, status_patch
-from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES
+from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES, Resource
 from gpu_pruner.kube.wire import Bare
 from gpu_pruner.model.book import Book
 from gpu_pruner.model.clock import Clock
@@ -41,8 +42,9 @@ class NoBooks(ActionRefused):
 class ClusterBook:
     """Reads and writes GPUWorkloads."""
 
-    def __init__(self, client: Cluster, *, clock: Clock) -> None:
+    def __init__(self, client: Cluster, *, clock: Clock, levers: Levers) -> None:
         self._client = client
+        self._levers = levers
         self._clock = clock
         self._pace = WritePace(clock)
         self._missing_until: Timestamp | None = None
@@ -123,7 +125,7 @@ class ClusterBook:
         await self.turn()
         try:
             answer = await self._client.create(
-                GPUWORKLOADS, manifest_for(root), namespace=root.namespace
+                GPUWORKLOADS, manifest_for(root, self._resource_of(root)), namespace=root.namespace
             )
         except NotFound as error:
             raise await self._nowhere(root) from error
@@ -135,6 +137,10 @@ class ClusterBook:
         meta = msgspec.json.decode(answer, type=Bare).metadata
         blank = Book(object_name=meta.name, resource_version=meta.resource_version)
         return Bookkeeping(root=root, book=blank)
+
+    def _resource_of(self, root: RootRef) -> Resource | None:
+        lever = self._levers.find(root.kind, root.group)
+        return lever.resource if lever else None
 
     async def _is_strange(self, root: RootRef) -> bool:
         """Whether the object of our name is about something else; else it is just newer than us."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 from gpu_pruner.act.keda import SCALED_OBJECT
 from gpu_pruner.act.kueue import KUEUE_WORKLOAD
 from gpu_pruner.act.lever import Lever
-from gpu_pruner.act.live import LiveOwner
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import ActionRefused, NotFound
 from gpu_pruner.kube.governing import governed, governs
+from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.workload import RootRef
 
 GOVERNORS: tuple[Lever, ...] = (SCALED_OBJECT, KUEUE_WORKLOAD)
 
 
-async def governor_of(client: Cluster, root: RootRef) -> tuple[Lever, LiveOwner] | None:
+async def governor_of(client: Cluster, root: RootRef) -> tuple[Lever, Owner] | None:
     """Return what governs a root now, with its lever; None where nothing does.
 
     Args:
@@ -30,7 +30,7 @@ async def governor_of(client: Cluster, root: RootRef) -> tuple[Lever, LiveOwner]
         ActionRefused: several do.
         ClusterError: they could not be listed; what governs it is then not known.
     """
-    found: list[tuple[Lever, LiveOwner]] = []
+    found: list[tuple[Lever, Owner]] = []
     for lever in GOVERNORS:
         found += [(lever, one) for one in await _of_kind(client, lever, root)]
     if len(found) > 1:
@@ -39,8 +39,8 @@ async def governor_of(client: Cluster, root: RootRef) -> tuple[Lever, LiveOwner]
     return found[0] if found else None
 
 
-async def _of_kind(client: Cluster, lever: Lever, root: RootRef) -> list[LiveOwner]:
-    found: list[LiveOwner] = []
+async def _of_kind(client: Cluster, lever: Lever, root: RootRef) -> list[Owner]:
+    found: list[Owner] = []
     pages = client.list_pages(lever.resource, decode=lever.decode, namespace=root.namespace)
     try:
         async for page in pages:

@@ -30,7 +30,7 @@ STOPPED_BY_OTHERS = "it is already stopped, and not by us"
 class Lever(ABC):
     """How one kind is paused and given back."""
 
-    decode: ClassVar[type[LiveOwner]] = LiveOwner
+    decode: ClassVar[type[Owner]] = LiveOwner
     """As what the object is read."""
 
     resource: Resource

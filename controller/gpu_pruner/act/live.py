@@ -20,10 +20,10 @@ class LiveOwner(Owner, frozen=True, gc=False):
 
     spec: LiveSpec | None = None
 
-    @property
-    def template(self) -> PodTemplate | None:
-        """Return the pod template, where the kind has one."""
-        return self.spec.template if self.spec else None
+
+def template_of(live: Owner) -> PodTemplate | None:
+    """Return the pod template, where the kind has one that we know."""
+    return live.spec.template if isinstance(live, LiveOwner) and live.spec else None
 
 
 def annotation(live: Owner, key: str) -> str | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from functools import reduce
 
-from gpu_pruner.act.live import LiveOwner
+from gpu_pruner.act.live import template_of
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import ActionRefused, NotFound
 from gpu_pruner.kube.bookkeeping import merged, to_bookkeeping
 from gpu_pruner.kube.gpuworkloads import GPUWorkload
 from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES
-from gpu_pruner.kube.wire import Bare, Meta
+from gpu_pruner.kube.wire import Bare, Meta, Owner, PodTemplate
 from gpu_pruner.model.annotations import ACK_UNTIL
 from gpu_pruner.model.cluster import Bookkeeping
 from gpu_pruner.model.snapshot import Workload
@@ -28,7 +28,7 @@ from gpu_pruner.resolve.annotations import Source, annotated_keep, exemptions, h
 async def wish_against(
     client: Cluster,
     root: RootRef,
-    live: LiveOwner,
+    live: Owner,
     *,
     known: Workload | None,
     now: Timestamp,
@@ -56,12 +56,12 @@ async def wish_against(
 
 
 def _written(
-    root: RootRef, live: LiveOwner, space: Meta, *, known: Workload | None, now: Timestamp
+    root: RootRef, live: Owner, space: Meta, *, known: Workload | None, now: Timestamp
 ) -> str:
     """Return what labels and annotations say against a pause."""
     own = _source(f"{root.kind} {root.name}", live.metadata)
     above = (own, _source(f"namespace {root.namespace}", space))
-    template = live.template.metadata if live.template else None
+    template = (template_of(live) or PodTemplate()).metadata
     below = (_source(f"the pod template of {root.name}", template),) if template else ()
     vetoes = (*exemptions((*above, *below), now=now), *holds(above))
     if vetoes:

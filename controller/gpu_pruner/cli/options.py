@@ -44,6 +44,11 @@ def _letters(text: str) -> frozenset[str]:
 
 
 _KUBERNETES = (
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        help="YAML file with settings, by their names in the reference. Flags win over it.",
+    ),
     click.option("--kubeconfig", type=click.Path(path_type=Path), help="Path of a kubeconfig."),
     click.option("--context", "kube_context", help="Context of the kubeconfig."),
 )
@@ -158,8 +163,7 @@ _DECIDING = (
         type=_letters,
         metavar="LETTERS",
         help="Kinds that may be paused: d Deployment, r ReplicaSet, s StatefulSet, "
-        "i InferenceService, n Notebook, l LeaderWorkerSet; today d, s and n have a lever. "
-        "All by default.",
+        "i InferenceService, n Notebook, l LeaderWorkerSet. All by default.",
     ),
     click.option(
         "--idle-threshold",
@@ -324,7 +328,8 @@ def _settings(flags: dict[str, object]) -> Settings:
             },
             "listen_address": flags.get("listen_address"),
             "listen_port": flags.get("listen_port"),
-        }
+        },
+        file=_readable(flags.get("config"), "--config"),
     )
 
 

@@ -7,7 +7,7 @@ everybody is `act`'s business. Called by `cli.running`.
 from __future__ import annotations
 
 from gpu_pruner.act.levers import lever_for
-from gpu_pruner.act.live import LiveOwner
+from gpu_pruner.act.live import LiveOwner, template_of
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import NotFound
 from gpu_pruner.model.workload import RootRef
@@ -22,8 +22,8 @@ async def holds_no_gpu(client: Cluster, root: RootRef) -> str:
         root: by kind, namespace and name.
 
     Returns:
-        Nothing where it requests GPUs, and where there is no such root: then the order itself
-        says so.
+        Nothing where it requests GPUs, where its kind does not tell, and where there is no such
+        root: then the order itself says so.
 
     Raises:
         ClusterError: the root could not be read.
@@ -37,7 +37,7 @@ async def holds_no_gpu(client: Cluster, root: RootRef) -> str:
         )
     except NotFound:
         return ""
-    spec = live.template.spec if live.template else None
-    if spec is not None and gpu_requests(spec).counts:
+    template = template_of(live)
+    if template is None or template.spec is None or gpu_requests(template.spec).counts:
         return ""
     return f"the pods of {root.ref} request no GPU, so there is none to give back"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from gpu_pruner.act.levers import LEVERS
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.workload import RootRef
 
-_GROUPS = {
-    "deployment": ("apps", "Deployment"),
-    "statefulset": ("apps", "StatefulSet"),
-    "notebook": ("kubeflow.org", "Notebook"),
-    "pod": ("", "Pod"),
-}
+_GROUPS = {"pod": ("", "Pod")} | {one.kind.lower(): (one.group, one.kind) for one in LEVERS}
 _SHORT = {
     "deploy": "deployment",
     "deployments": "deployment",
     "sts": "statefulset",
     "statefulsets": "statefulset",
     "notebooks": "notebook",
+    "isvc": "inferenceservice",
+    "lws": "leaderworkerset",
+    "rs": "replicaset",
     "po": "pod",
     "pods": "pod",
 }

@@ -7,11 +7,13 @@ import getpass
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 
 import msgspec
 import structlog
 
 from gpu_pruner.act.actor import Actor
+from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_explanation, print_plan
 from gpu_pruner.cli.wiring import connected, telemetry_source
@@ -24,6 +26,7 @@ from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.rows import plan_row, workload_row
 from gpu_pruner.serve.app import Listener, application
+from gpu_pruner.serve.people import Desk
 from gpu_pruner.settings.clock import clock_from_environment
 from gpu_pruner.settings.schema import Settings
 
@@ -40,13 +43,21 @@ async def run(settings: Settings) -> int:
     clock = clock_from_environment()
     await telemetry_source(settings, clock).close()  # say what is missing before a port is taken
     board = Board()
+    desk = Desk()
+    app = application(
+        board,
+        clock,
+        cycle_seconds=settings.cycle_seconds,
+        people=desk,
+        keep_cap_seconds=settings.keep_cap_seconds,
+    )
     listener = Listener(
-        application(board, clock, cycle_seconds=settings.cycle_seconds),
+        app,
         address=settings.listen_address,
         port=settings.listen_port,
     )
     _log.info("listening", port=listener.port, mode=settings.mode.value)
-    work = asyncio.ensure_future(_work(settings, board))
+    work = asyncio.ensure_future(_work(settings, board, desk))
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, work.cancel)
     try:
@@ -58,9 +69,15 @@ async def run(settings: Settings) -> int:
     return _FINE
 
 
-async def _work(settings: Settings, board: Board) -> None:
+async def _work(settings: Settings, board: Board, desk: Desk) -> None:
     clock = clock_from_environment()
-    async with connected(settings, clock, board, one_pass=False, patient=True) as controller:
+    async with AsyncExitStack() as ends:
+        wishes = await ClusterClient.connect(settings.kubernetes, clock=clock)
+        ends.push_async_callback(wishes.close)
+        desk.open(wishes)
+        controller = await ends.enter_async_context(
+            connected(settings, clock, board, one_pass=False, patient=True)
+        )
         news = controller.elector.won if controller.elector else None
         every = settings.cycle_seconds
         await run_forever(controller.cycle, clock=clock, every=every, news=news)
@@ -124,8 +141,13 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
         )
         if refusal := await holds_no_gpu(client, root):
             raise ActionRefused(refusal)
-        protected = settings.protected_namespaces
-        actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN, protected=protected)
+        actor = Actor(
+            client,
+            clock=clock,
+            mode=Mode.SCALE_DOWN,
+            protected=settings.protected_namespaces,
+            levers=Levers.of_settings(settings.custom_levers),
+        )
         outcome = await actor.pause(order)
     finally:
         await client.close()
@@ -138,7 +160,8 @@ async def resume(settings: Settings, root: RootRef) -> int:
     client = await ClusterClient.connect(settings.kubernetes, clock=clock)
     person = _person()
     try:
-        actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN)
+        levers = Levers.of_settings(settings.custom_levers)
+        actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN, levers=levers)
         outcome = await actor.restore(root, by=person, why="resumed with the command line")
     finally:
         await client.close()

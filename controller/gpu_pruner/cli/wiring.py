@@ -12,6 +12,7 @@ import structlog
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.books import NO_KIND
+from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli import election
 from gpu_pruner.errors import ClusterError, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
@@ -100,7 +101,7 @@ async def connected(
         ends.push_async_callback(source.close)
         client = await ClusterClient.connect(settings.kubernetes, clock=clock)
         ends.push_async_callback(client.close)
-        watch = ClusterWatch(client, clock=clock)
+        watch = ClusterWatch(client, clock=clock, custom=settings.custom_levers)
         ends.push_async_callback(watch.close)
         await _start_watching(watch, board, patient=patient)
         books_available = watch.view().books_available
@@ -162,8 +163,10 @@ def _assembled(
     """
     client, watch, source, leadership = parts
     rules, mode = settings.rules(), settings.mode
+    levers = Levers.of_settings(settings.custom_levers)
     writer = client.fenced(leadership) if isinstance(leadership, Elector) else client
-    actor = Actor(writer, clock=clock, mode=mode, protected=settings.protected_namespaces)
+    protected = settings.protected_namespaces
+    actor = Actor(writer, clock=clock, mode=mode, protected=protected, levers=levers)
     books: Books = MemoryBooks(onlooker) if silent else ClusterBooks(actor)
     notifier: NotifierPort = Silence() if silent else Notifier(writer, clock=clock, mode=mode)
     observer = Observer(source, watch, rules)

@@ -27,6 +27,9 @@ from gpu_pruner.resolve.annotations import is_record_of
 _PATIENCE_CYCLES = 0.5
 """How long an order may be on its way before its absence means that it never arrived."""
 
+_OURS = frozenset({"", "gpu-pruner"})
+"""Writers of a size who are not known to be somebody else."""
+
 
 def pausing(standing: Standing) -> Step:
     """Settle an ordered pause by what the root object shows."""
@@ -121,11 +124,19 @@ def _forgotten(step: Step) -> Step:
 
 
 def _is_back(standing: Standing, owner: OwnerObject) -> bool:
-    """Whether the former size is reached and every replica is Ready."""
+    """Whether the former size is reached and every replica is Ready.
+
+    Where somebody else owns the size (KEDA, Kueue) or has set another one since (an HPA), theirs
+    counts: what we took was the lever, and that is given back.
+    """
+    if owner.is_ready is not None:
+        return owner.is_ready
     record = standing.book.pause
     if owner.desired is not None:
-        former = owner.desired if record is None or record.replicas is None else record.replicas
-        return owner.ready is not None and owner.ready >= max(owner.desired, former)
+        former = owner.desired
+        if not owner.governor and owner.sized_by in _OURS and record and record.replicas:
+            former = max(former, record.replicas)
+        return owner.ready is not None and owner.ready >= former
     pods = standing.workload.pods
     return bool(pods) and all(pod.record.ready_since is not None for pod in pods)
 

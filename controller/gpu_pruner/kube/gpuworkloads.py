@@ -210,13 +210,17 @@ def name_for(root: RootRef) -> str:
     return f"{kind}-{root.name[:room].strip('-.')}-{tail}"
 
 
-def manifest_for(root: RootRef) -> Mapping[str, object]:
+def manifest_for(root: RootRef, resource: Resource | None = None) -> Mapping[str, object]:
     """Return a new GPUWorkload for a root: owned by it, so that it goes when the root goes.
+
+    Args:
+        root: with its uid.
+        resource: where the root's kind lives; None to look it up among those that we know.
 
     Raises:
         ClusterError: the root's uid or the API version of its kind is not known.
     """
-    resource = _resource_of(root)
+    resource = resource or _resource_of(root)
     return {
         "apiVersion": GPUWORKLOADS.api_version,
         "kind": GPUWORKLOADS.kind,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gpu_pruner.model.units import Seconds
@@ -63,5 +64,7 @@ class Rules:
     """Namespaces in which nothing is ever paused."""
     warn_only_kinds: frozenset[str] = frozenset()
     """Root kinds that are judged and reported like others, and never paused."""
+    custom_kinds: Mapping[tuple[str, str], frozenset[tuple[str, str]]] = field(default_factory=dict)
+    """Group and kind of roots with a lever in the settings, and of what their controllers make."""
     measurable_models: tuple[str, ...] = ()
     """More device models whose signals are trusted to show work: names, with ``*`` for any text."""

@@ -132,6 +132,8 @@ class OwnerObject:
     """How many pods ``observed`` counts as one; None where nobody tells."""
     unstoppable: bool = False
     """Its platform, in this version or mode, does not do what would stop it."""
+    is_ready: bool | None = None
+    """What the readiness expression of its lever in the settings says; None without one."""
     governor: str = ""
     """Kind of the object that owns its size and carries its pause record, if not itself."""
     governor_uid: str = ""

@@ -19,6 +19,7 @@ import structlog
 from gpu_pruner.errors import ClusterError
 from gpu_pruner.kube import bookkeeping
 from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.kube.custom import CustomKind, CustomOwner
 from gpu_pruner.kube.gpuworkloads import GPUWorkload, name_for
 from gpu_pruner.kube.once import Once
 from gpu_pruner.kube.reflector import Feed, Reflector
@@ -45,6 +46,7 @@ from gpu_pruner.model.workload import (
 from gpu_pruner.observe import cluster_records as records
 from gpu_pruner.observe import owner_records
 from gpu_pruner.observe.governors import with_governors
+from gpu_pruner.settings.levers import CustomLever
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -60,6 +62,7 @@ class _Copies:
     nodes: Reflector[Node, NodeRecord]
     namespaces: Reflector[Bare, NamespaceRecord]
     owners: tuple[Reflector[Owner, OwnerObject], ...]
+    custom: tuple[Reflector[CustomOwner, OwnerObject], ...]
     governors: tuple[Reflector[Owner, GovernorRecord], ...]
     books: Reflector[GPUWorkload, Bookkeeping]
 
@@ -78,7 +81,7 @@ class _Copies:
     @property
     def all(self) -> tuple[_Copy, ...]:
         """Return every one."""
-        return (*self.required, *self.owners, *self.governors, self.books)
+        return (*self.required, *self.owners, *self.custom, *self.governors, self.books)
 
 
 _Copy = (
@@ -86,6 +89,7 @@ _Copy = (
     | Reflector[Node, NodeRecord]
     | Reflector[Bare, NamespaceRecord]
     | Reflector[Owner, OwnerObject]
+    | Reflector[CustomOwner, OwnerObject]
     | Reflector[Owner, GovernorRecord]
     | Reflector[GPUWorkload, Bookkeeping]
 )
@@ -94,17 +98,26 @@ _Copy = (
 class ClusterWatch:
     """Watches every kind that matters. `start` it, take `view`s, `close` it."""
 
-    def __init__(self, client: ClusterClient, *, clock: Clock, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        *,
+        clock: Clock,
+        pace: Pace | None = None,
+        custom: Iterable[CustomLever] = (),
+    ) -> None:
         """Prepare; nothing is sent before `start`.
 
         Args:
             client: the connection.
             clock: what staleness is counted in.
             pace: how long to wait between attempts; the default suits a real server.
+            custom: levers of the settings, whose kinds are watched, too.
         """
         self._client = client
         self._clock = clock
         self._pace = pace or Pace()
+        self._custom = tuple(CustomKind(one) for one in custom)
         self._once = Once()
         self._copies: _Copies | None = None
         self._tasks: tuple[asyncio.Task[None], ...] = ()
@@ -196,6 +209,9 @@ class ClusterWatch:
             nodes=Reflector(client, nodes, clock, pace),
             namespaces=Reflector(client, namespaces, clock, pace),
             owners=tuple(Reflector(client, _owner_feed(kind), clock, pace) for kind in OWNERS),
+            custom=tuple(
+                Reflector(client, _custom_feed(kind), clock, pace) for kind in self._custom
+            ),
             governors=governors,
             books=Reflector(client, books, clock, pace),
         )
@@ -264,6 +280,11 @@ def _owner_feed(kind: Resource) -> Feed[Owner, OwnerObject]:
     )
 
 
+def _custom_feed(kind: CustomKind) -> Feed[CustomOwner, OwnerObject]:
+    keep = partial(owner_records.custom_owner, kind=kind)
+    return Feed(resource=kind.resource, decode=CustomOwner, keep=keep)
+
+
 def _governor_feed(kind: Resource) -> Feed[Owner, GovernorRecord]:
     return Feed(resource=kind, decode=Owner, keep=partial(owner_records.governor, resource=kind))
 
@@ -271,6 +292,7 @@ def _governor_feed(kind: Resource) -> Feed[Owner, GovernorRecord]:
 def _owners(copies: _Copies) -> Mapping[str, OwnerObject]:
     """Return everything that can own pods, by uid, each with its governor."""
     owners = dict(chain.from_iterable(one.items.items() for one in copies.owners))
+    owners.update(chain.from_iterable(one.items.items() for one in copies.custom))
     leaders = (owner_records.leader(one) for one in copies.pods.items.values() if one.leads)
     owners.update({one.root.uid: one for one in leaders})
     return with_governors(

@@ -2,7 +2,8 @@
 
 Answers what a root looks like with its governor: halted where the governor holds it at no pods,
 and with the pause record that stands on the governor, because that is where our pause is written.
-Pure. `observe.cluster` calls it once per view.
+A zero of the root's own means nothing then, unless it is our pause from before there was a
+governor. Pure. `observe.cluster` calls it once per view.
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ def _place(owner: OwnerObject) -> _Place:
 
 
 def _governed(owner: OwnerObject, governor: GovernorRecord) -> OwnerObject:
+    if owner.halted and PAUSED in owner.annotations:
+        return owner
     notes = {key: value for key, value in owner.annotations.items() if key != PAUSED}
     if governor.record is not None:
         notes[PAUSED] = governor.record
     return replace(
         owner,
-        halted=owner.halted or governor.halted,
+        halted=governor.halted,
         sized_by=governor.switched_by,
         governor=governor.ref.kind,
         governor_uid=governor.ref.uid,

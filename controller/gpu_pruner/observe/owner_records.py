@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sys import intern
 
+from gpu_pruner.kube.custom import CustomKind, CustomOwner
 from gpu_pruner.kube.governing import governed
 from gpu_pruner.kube.halting import SIZED, can_be_stopped, halted_by, is_halted, replicas
 from gpu_pruner.kube.resources import (
@@ -60,6 +61,21 @@ def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
         sized_by=intern(halted_by(owner, resource)),
         deletes_volumes=_deletes_volumes(spec),
         unstoppable=not can_be_stopped(owner, resource),
+        labels=concerning_us(meta.labels),
+        annotations=concerning_us(meta.annotations),
+    )
+
+
+def custom_owner(owner: CustomOwner, kind: CustomKind) -> OwnerObject:
+    """Return an object of a kind that only the settings know."""
+    meta = owner.metadata
+    return OwnerObject(
+        root=_root(meta, kind.resource),
+        owner=owner_ref(meta),
+        resource_version=meta.resource_version,
+        generation=meta.generation or 0,
+        halted=kind.is_halted(owner),
+        is_ready=kind.is_ready(owner),
         labels=concerning_us(meta.labels),
         annotations=concerning_us(meta.annotations),
     )

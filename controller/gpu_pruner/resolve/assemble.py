@@ -56,7 +56,7 @@ def assemble(
         The snapshot; the same whatever order the inputs come in.
     """
     attribution = attribute(view, reading.evidence, honor_labels=reading.honor_labels)
-    gathered = _gather(view, attribution.pods)
+    gathered = _gather(view, attribution.pods, rules)
     workloads = [
         _workload(view, root, pods=pods, now=now, rules=rules) for root, pods in gathered.values()
     ]
@@ -73,12 +73,17 @@ def assemble(
 
 
 def _gather(
-    view: ClusterView, pods: Iterable[GpuPod]
+    view: ClusterView, pods: Iterable[GpuPod], rules: Rules
 ) -> dict[RootRef, tuple[Root, tuple[GpuPod, ...]]]:
     """Group pods under their roots, and add the roots that have none but are remembered."""
     found: dict[RootRef, tuple[Root, tuple[GpuPod, ...]]] = {}
     for pod in pods:
-        root = root_of(pod.record, view.owners, missing_kinds=view.missing_kinds)
+        root = root_of(
+            pod.record,
+            view.owners,
+            missing_kinds=view.missing_kinds,
+            custom=rules.custom_kinds,
+        )
         _, others = found.get(root.ref, (root, ()))
         found[root.ref] = (root, (*others, pod))
     for uid, kept in view.books.items():

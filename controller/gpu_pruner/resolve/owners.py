@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.verdict import Reason
@@ -45,6 +47,11 @@ _OWNED: Mapping[tuple[str, str], frozenset[tuple[str, str]]] = {
 """What the controller of each watched kind makes. Anybody can write a reference into an object of
 theirs; one that no controller writes leads nowhere."""
 
+Made: TypeAlias = Mapping[tuple[str, str], frozenset[tuple[str, str]]]
+"""By group and kind: what the controller of a kind makes."""
+
+_NOTHING_CUSTOM: Made = MappingProxyType({})
+
 _HIGHEST = 8
 """Most owners above a pod; the longest chain that controllers make has six. References that people
 wrote may go in a circle."""
@@ -75,7 +82,11 @@ class Root:
 
 
 def root_of(
-    pod: PodRecord, owners: Mapping[str, OwnerObject], *, missing_kinds: frozenset[str]
+    pod: PodRecord,
+    owners: Mapping[str, OwnerObject],
+    *,
+    missing_kinds: frozenset[str],
+    custom: Made = _NOTHING_CUSTOM,
 ) -> Root:
     """Walk from a pod to its root.
 
@@ -83,6 +94,7 @@ def root_of(
         pod: any pod.
         owners: by uid, as in `ClusterView`.
         missing_kinds: watched kinds whose API is absent or forbidden here.
+        custom: kinds that only the settings know, as in `Rules.custom_kinds`.
 
     Returns:
         The topmost object that the walk reaches. An owner of a kind that we do not watch is the
@@ -93,15 +105,16 @@ def root_of(
         return Root(bare, obstacle=Reason.BARE_POD)
     at, below, here = pod.owner, _POD, _ref(pod.owner, pod.namespace)
     for _ in range(_HIGHEST):
-        here, made = _ref(at, pod.namespace), _OWNED.get((at.group, at.kind))
+        kind = (at.group, at.kind)
+        here, made = _ref(at, pod.namespace), _OWNED.get(kind) or custom.get(kind)
         if made is not None and below not in made:
             return Root(here, obstacle=Reason.UNKNOWN_OWNER)
         found = None if made is None else owners.get(at.uid)
         if found is None or not _is(found, at, namespace=pod.namespace):
-            return Root(here, obstacle=_unread(at, missing_kinds))
+            return Root(here, obstacle=_unread(at, missing_kinds, watched=made is not None))
         if found.owner is None:
             return Root(found.root, owner=found)
-        at, below = found.owner, (at.group, at.kind)
+        at, below = found.owner, kind
     return Root(here, obstacle=Reason.UNKNOWN_OWNER)
 
 
@@ -122,12 +135,11 @@ def _is(found: OwnerObject, wanted: OwnerRef, *, namespace: str) -> bool:
     )
 
 
-def _unread(wanted: OwnerRef, missing_kinds: frozenset[str]) -> Reason:
+def _unread(wanted: OwnerRef, missing_kinds: frozenset[str], *, watched: bool) -> Reason:
     """Why an owner is not among the ones that we hold."""
-    group_kind = (wanted.group, wanted.kind)
-    if group_kind == _DAEMON_SET:
+    if (wanted.group, wanted.kind) == _DAEMON_SET:
         return Reason.DAEMON_SET
-    if group_kind in WATCHED and wanted.kind not in missing_kinds:
+    if watched and wanted.kind not in missing_kinds:
         return Reason.OWNER_MISSING
     return Reason.UNKNOWN_OWNER
 
@@ -137,9 +149,11 @@ def obstacle_of(root: Root, rules: Rules) -> Reason | None:
     if root.obstacle is not None:
         return root.obstacle
     ref, owner = root.ref, root.owner
+    kind = (ref.group, ref.kind)
+    known = kind in PAUSABLE
     found = (
-        ((ref.group, ref.kind) not in PAUSABLE, Reason.NO_LEVER),
-        (ref.kind not in rules.enabled_kinds, Reason.KIND_DISABLED),
+        (not known and kind not in rules.custom_kinds, Reason.NO_LEVER),
+        (known and ref.kind not in rules.enabled_kinds, Reason.KIND_DISABLED),
         (ref.kind in rules.warn_only_kinds, Reason.WARN_ONLY),
         (owner is not None and owner.unstoppable, Reason.NO_LEVER),
         (owner is not None and owner.deletes_volumes, Reason.DELETES_VOLUMES),

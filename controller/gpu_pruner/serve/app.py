@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
+import structlog
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
-from tornado.web import Application
+from tornado.web import Application, RequestHandler
 
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.clock import Clock
@@ -12,6 +15,7 @@ from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
 from gpu_pruner.serve import handlers
 
+_log = structlog.get_logger(__name__)
 _LONGEST_BODY = 64 * 1024
 """Bytes; no route reads a body yet."""
 
@@ -39,7 +43,15 @@ def application(board: Board, clock: Clock, *, cycle_seconds: Seconds = 60.0) ->
         default_handler_class=handlers.NotFoundHandler,
         default_handler_args=shared,
         compress_response=True,
+        log_function=_log_failure,
     )
+
+
+def _log_failure(handler: RequestHandler) -> None:
+    """Log what went wrong with us. That we are not ready yet is an answer, and no failure."""
+    status = handler.get_status()
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE:
+        _log.error("request failed", path=handler.request.path[:200], status=status)
 
 
 class Listener:

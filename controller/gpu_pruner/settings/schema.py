@@ -26,7 +26,14 @@ from gpu_pruner.settings.addresses import ExporterAddress, ServerAddress, split_
 from gpu_pruner.settings.credentials import Headers, Token
 from gpu_pruner.settings.durations import format_duration
 from gpu_pruner.settings.lease import LeaseSettings
-from gpu_pruner.settings.levers import KIND_LETTERS, KINDS, LOSING_KINDS, known_kinds
+from gpu_pruner.settings.levers import (
+    KIND_LETTERS,
+    KINDS,
+    LOSING_KINDS,
+    CustomLever,
+    distinct,
+    known_kinds,
+)
 from gpu_pruner.settings.section import Duration, Section
 
 
@@ -233,6 +240,9 @@ class Settings(Section):
         description="Root kinds that are judged and reported, and never paused: those that lose "
         "their progress by a stop. Leave one out to have it paused.",
     )
+    custom_levers: tuple[CustomLever, ...] = Field(
+        (), description="Levers for kinds that have none here; our ClusterRoles must allow them."
+    )
     protected_namespaces: frozenset[str] = Field(
         frozenset({"kube-system", "kube-public", "kube-node-lease"}),
         description="Namespaces in which nothing is ever paused.",
@@ -252,6 +262,11 @@ class Settings(Section):
     )
     listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
     listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")
+
+    @field_validator("custom_levers")
+    @classmethod
+    def _distinct_levers(cls, levers: tuple[CustomLever, ...]) -> tuple[CustomLever, ...]:
+        return distinct(levers)
 
     @field_validator("enabled_kinds", "warn_only_kinds")
     @classmethod
@@ -299,5 +314,6 @@ class Settings(Section):
             enabled_kinds=self.enabled_kinds,
             protected_namespaces=self.protected_namespaces,
             warn_only_kinds=self.warn_only_kinds,
+            custom_kinds={(one.group, one.kind): one.made for one in self.custom_levers},
             measurable_models=self.measurable_models,
         )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 from structlog.testing import capture_logs
 from support.manual_clock import ManualClock
@@ -14,6 +15,7 @@ from gpu_pruner.loop.books import MemoryBooks
 from gpu_pruner.loop.cycle import Cycle
 from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.observation import Observer
+from gpu_pruner.loop.runner import run_guarded
 from gpu_pruner.model.annotations import EXEMPT
 from gpu_pruner.model.orders import Delivery, Outcome, Result
 from gpu_pruner.model.signals import Period
@@ -156,3 +158,67 @@ async def test_who_cannot_be_measured_lets_the_next_of_its_namespace_have_its_tu
         cycle.clock.at += 60
     assert "b-next" in stage.paused
     assert "a-unmeasurable" not in stage.paused
+
+
+@dataclass
+class Office:
+    """Leads or does not, as told, and remembers what was completed."""
+
+    term: object | None = None
+    completed: list[float] = field(default_factory=list)
+
+    def begin_cycle(self):
+        return self.term
+
+    def complete_cycle(self, term, at):
+        assert term is self.term
+        self.completed.append(at)
+
+
+@dataclass
+class Term:
+    began_at: float = START
+    last_cycle_at: float | None = None
+
+
+async def test_a_replica_that_does_not_lead_tells_what_it_sees_and_does_nothing():
+    stage, board, office = Stage(due("train")), Board(), Office()
+    cycle = stage.cycle(board)
+    cycle.leadership = office
+    with capture_logs() as lines:
+        report = await cycle.run()
+    assert (stage.paused, report.outcomes, report.deliveries) == ([], (), ())
+    assert office.completed == []
+    assert lines == []
+    (row,) = plan_row(board.planned.plan, number=1).workloads
+    assert (row.state, row.verdict) == ("Warned", "idle")
+    assert (board.leading, board.led, board.totals.decisions.total()) == (False, None, 0)
+
+
+async def test_a_new_leader_moves_the_deadline_by_the_time_in_which_none_led():
+    stage, board = Stage(due("train")), Board()
+    cycle = stage.cycle(board)
+    cycle.leadership = office = Office(Term(last_cycle_at=START - 120))
+    await cycle.run()
+    assert stage.paused == []
+    assert office.completed == [START]
+    (decision,) = board.planned.decisions
+    assert decision.book.pause_at == START + 60
+
+
+async def test_a_cycle_that_failed_is_not_completed_and_says_whether_it_led():
+    stage, board, office = Stage(due("train")), Board(), Office(Term())
+    cycle = stage.cycle(board)
+    cycle.leadership = office
+    cycle.clock.at = START
+
+    async def broken(plan):
+        raise PrometheusError("no")
+
+    cycle.executor = SimpleNamespace(notify=broken)
+    await run_guarded(cycle, START)
+    assert office.completed == []
+    assert board.latest.leading is True
+    office.term = None
+    await run_guarded(cycle, START)
+    assert board.leading is False

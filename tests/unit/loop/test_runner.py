@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from support.manual_clock import NOON, ManualClock
+from support.stepped_clock import SteppedClock
 
 from gpu_pruner.errors import ClusterError
 from gpu_pruner.loop.runner import run_forever, run_guarded
@@ -65,3 +66,21 @@ async def test_a_clock_that_is_set_back_does_not_stop_the_cycles():
     with pytest.raises(asyncio.CancelledError):
         await run_forever(cycles, clock=clock, every=60.0)
     assert clock.waits == [60.0, 60.0]
+
+
+async def test_news_begin_the_next_cycle_at_once():
+    news, clock = asyncio.Event(), SteppedClock()
+    cycles = Cycles(clock, 0.0, 0.0, 0.0)
+    running = asyncio.create_task(run_forever(cycles, clock=clock, every=60.0, news=news))
+    await clock.advance(10)
+    assert [at - NOON for at in cycles.started] == [0.0]
+    news.set()
+    await clock.settle()
+    assert [at - NOON for at in cycles.started] == [0.0, 10.0]
+    await clock.advance(59)
+    assert len(cycles.started) == 2, "once"
+    await clock.advance(1)
+    assert [at - NOON for at in cycles.started] == [0.0, 10.0, 70.0]
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running

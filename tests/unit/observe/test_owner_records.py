@@ -214,6 +214,17 @@ def test_a_root_shows_what_its_governor_says() -> None:
     assert (resting.halted, resting.annotations) == (False, {})
 
 
+def test_a_zero_that_keda_made_is_no_pause() -> None:
+    resting = replace(SCALER, halted=False, record=None)
+    at_zero = replace(SERVER, halted=True, desired=0, annotations={})
+    assert not with_governors({"u-d": at_zero}, [resting])["u-d"].halted
+
+
+def test_our_own_pause_from_before_there_was_a_governor_stands() -> None:
+    ours = replace(SERVER, halted=True, desired=0)
+    assert with_governors({"u-d": ours}, [replace(SCALER, halted=False)])["u-d"] == ours
+
+
 def test_of_several_the_one_that_holds_it_at_zero_counts() -> None:
     other = replace(SCALER, ref=replace(SCALER.ref, name="a", uid="u-a"), halted=False, record=None)
     for order in ([SCALER, other], [other, SCALER]):

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
+from structlog.testing import capture_logs
 from support.decisions import SERVER, a_decision, a_finding, a_report
 from support.manual_clock import ManualClock
 from tornado.httpclient import AsyncHTTPClient
@@ -73,6 +74,26 @@ async def test_after_a_cycle_it_is_ready_and_shows_open_breakers(ask, board):
     ready = await ask("/readyz")
     assert ready.status == 200, "a breaker is shown, and does not take us out of service"
     assert ready.json["breakers"] == [{"name": "ScreenFailed", "message": "no answer"}]
+
+
+async def test_a_replica_that_does_not_lead_is_ready_and_answers_and_says_so(ask, board):
+    board.publish(replace(a_report(warned()), leading=False))
+    ready = await ask("/readyz")
+    assert (ready.status, ready.json["leading"]) == (200, False)
+    assert (await ask("/api/v1/workloads")).json["workloads"][0]["state"] == "Warned"
+    metrics = (await ask("/metrics")).body
+    assert b"gpu_pruner_leader 0.0" in metrics
+    assert b"gpu_pruner_idle_gpus 0.0" in metrics, "the leader tells it"
+    board.publish(a_report(warned()))
+    assert (await ask("/readyz")).json["leading"] is True
+    assert b"gpu_pruner_leader 1.0" in (await ask("/metrics")).body
+
+
+async def test_not_being_ready_is_no_failure_in_the_log(ask):
+    with capture_logs() as lines:
+        assert (await ask("/readyz")).status == 503
+        assert (await ask("/nothing")).status == 404
+    assert lines == []
 
 
 async def test_a_loop_that_stands_still_is_unhealthy(ask, board, clock):
