@@ -22,8 +22,7 @@ from gpu_pruner.decide.signals import LIVENESS_ORDER, PRIMARY_ORDER, SIGNALS
 from gpu_pruner.decide.wording import clock_time, minutes, seen
 from gpu_pruner.model.plan import DeviceFinding
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Signal, SignalEvidence
-from gpu_pruner.model.snapshot import Meter
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Meter, Period, Signal, SignalEvidence
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 

@@ -15,8 +15,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import Signal
-from gpu_pruner.model.snapshot import Meter
+from gpu_pruner.model.signals import Meter, Signal
 
 _PROFILED = frozenset(
     {"V100", "T4", "T4G", "A2", "A10", "A10G", "A16", "A30", "A30X", "A40", "A100", "A100X", "A800",

@@ -19,8 +19,8 @@ from gpu_pruner.decide.breaker import data_lost
 from gpu_pruner.decide.device import Yardstick, needed_for, primary_of
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import DeviceEvidence, DeviceId
-from gpu_pruner.model.snapshot import Meter, Snapshot
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Meter
+from gpu_pruner.model.snapshot import Snapshot
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.model.workload import PodPhase, RootRef
 
@@ -72,7 +72,14 @@ class Pulse:
     proven: frozenset[Meter] = frozenset()
 
 
-def feel(snapshot: Snapshot, view: ClusterView, *, before: Pulse | None, rules: Rules) -> Pulse:
+def feel(
+    snapshot: Snapshot,
+    view: ClusterView,
+    *,
+    before: Pulse | None,
+    rules: Rules,
+    proven: frozenset[Meter] = frozenset(),
+) -> Pulse:
     """Compare a complete screen with the one before it.
 
     Args:
@@ -80,6 +87,7 @@ def feel(snapshot: Snapshot, view: ClusterView, *, before: Pulse | None, rules: 
         view: for the nodes' readiness.
         before: the pulse of the last complete screen; None at a cold start.
         rules: for the window.
+        proven: meters that showed work before, as the telemetry source remembers.
     """
     standing = _standing(snapshot, view)
     yardstick = Yardstick(
@@ -97,7 +105,7 @@ def feel(snapshot: Snapshot, view: ClusterView, *, before: Pulse | None, rules: 
         fallen=fallen,
         silenced=_still_silent(last, beats, now=snapshot.now)
         | _silenced(fallen, beats, allocated=snapshot.allocated_gpus, rules=rules),
-        proven=last.proven | _proven(snapshot),
+        proven=last.proven | proven | _proven(snapshot),
     )
 
 

@@ -167,7 +167,13 @@ class Cycle:
         snapshot = self._assembled(observation)
         if observation.screen is not None:
             view = observation.view
-            self._pulse = feel(snapshot, view, before=self._pulse, rules=self.rules)
+            self._pulse = feel(
+                snapshot,
+                view,
+                before=self._pulse,
+                rules=self.rules,
+                proven=observation.screen.proven,
+            )
         return applied(snapshot, self._pulse)
 
     def _assembled(self, observation: Observation) -> Snapshot:

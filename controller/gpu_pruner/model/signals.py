@@ -57,6 +57,10 @@ class Signal(StrEnum):
     """Code of the last Xid error; never reset by the exporter."""
 
 
+Meter: TypeAlias = tuple[str, Signal]
+"""A device's model, as the exporter names it, and one signal of it."""
+
+
 class DeviceId(msgspec.Struct, frozen=True, order=True, gc=False):
     """One thing a pod can hold: a whole GPU, or one MIG slice of it.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from gpu_pruner.model.book import Book
-from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Signal
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Meter, Period
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, Intent, OwnerObject, RootRef, Veto
@@ -51,10 +50,6 @@ class Breaker:
     """CamelCase word, also the metric label."""
     message: str
     """What is wrong and what would fix it."""
-
-
-Meter: TypeAlias = tuple[str, Signal]
-"""A device's model, and one signal of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpu_pruner.model.signals import Column, DeviceId, Period, Track
+from gpu_pruner.model.signals import Column, DeviceId, Meter, Period, Track
 from gpu_pruner.model.units import Seconds, Timestamp
 
 
@@ -23,6 +23,8 @@ class Screen:
     """Estimated time between samples of one series."""
     clock_skew_seconds: Seconds = 0.0
     """The source's clock minus ours."""
+    proven: frozenset[Meter] = frozenset()
+    """Meters that showed work in the last days, as far as the source can tell."""
     notes: tuple[str, ...] = ()
     """For the operator: label scheme found, unknown metric names, informational notes."""
 

@@ -13,6 +13,7 @@ Seconds: TypeAlias = float
 
 MINUTE: Seconds = 60.0
 HOUR: Seconds = 3600.0
+DAY: Seconds = 24 * HOUR
 
 
 def rfc3339(moment: Timestamp) -> str:

@@ -11,32 +11,30 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
 
-from gpu_pruner.errors import IncompleteData, PrometheusError
+from gpu_pruner.errors import IncompleteData, ObservationError, PrometheusError
 from gpu_pruner.model.clock import Clock
-from gpu_pruner.model.signals import Column, DeviceId, Period, Steps, Subject, Track
+from gpu_pruner.model.signals import Column, DeviceId, Meter, Period, Steps, Subject, Track
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
 from gpu_pruner.observe import backends, notes, promql
+from gpu_pruner.observe import prometheus_meters as meters
 from gpu_pruner.observe import prometheus_probe as probing
 from gpu_pruner.observe.labels import Subjects
 from gpu_pruner.observe.profiles import Field, fields_of
 from gpu_pruner.observe.prometheus_probe import Ask, Names, Probe
 from gpu_pruner.observe.prometheus_queries import Queries
 from gpu_pruner.observe.prometheus_replies import QueryTooLarge, Series, points
+from gpu_pruner.observe.prometheus_slices import Slices, slice_seconds
 from gpu_pruner.observe.promql import Scope, Slice
 from gpu_pruner.observe.tracks import TrackTable, agreeing
 from gpu_pruner.settings.schema import PrometheusSettings
-
-SHORTEST_SCREEN: Seconds = 3 * MINUTE
-"""A screen covers at least this, or three scrapes, so that late samples are seen after all."""
 
 _NAMES_EVERY: Seconds = 4 * MINUTE
 """Distance of the moments at which a verify looks which metrics there were. A sample is visible
@@ -67,7 +65,9 @@ class PrometheusSource:
         self._probed_at: Timestamp = 0.0
         self._held = 0
         self._interval: Seconds | None = None
-        self._screened_until: Timestamp | None = None
+        self._slices = Slices()
+        self._proven: frozenset[Meter] = frozenset()
+        self._proven_at = -math.inf
 
     async def start(self) -> None:
         """Do nothing: the first screen connects, and says what is wrong if it cannot."""
@@ -102,13 +102,14 @@ class PrometheusSource:
     def _screen(self, now: Timestamp, back_to: Timestamp) -> Screen:
         probe = self._known(now)
         interval = self._interval or probing.DEFAULT_INTERVAL
-        length = max(now - back_to, SHORTEST_SCREEN, 3 * interval)
         step = probing.step_seconds(interval)
-        period = Period.ending(now, length=length, step_seconds=step)
+        period = Period.ending(
+            now, length=max(now - back_to, slice_seconds(interval)), step_seconds=step
+        )
         table, read = TrackTable(), _Read(int(step))
         moved: list[Column] = []
         for field, ask in probe.screened:
-            asked = period if ask is Ask.PEAKS else self._newest(period)
+            asked = self._slices.of(ask, period, interval=interval)
             for part in promql.slices_for_all(asked, probe.series):
                 if ask is Ask.MOVES:
                     series = self._moves(field, part, read, named=probe.speechless > 0)
@@ -119,14 +120,33 @@ class PrometheusSource:
         if not len(table):
             raise PrometheusError(self._nothing(now))
         self._look_again(len(table))
-        self._screened_until = period.end
+        self._slices.done(period, moved)
         return Screen(
             period=period,
             columns=(*table.screened(period), *moved),
             scrape_interval_seconds=interval,
             clock_skew_seconds=self._queries.transport.clock_skew_seconds,
+            proven=self._meters(now, probe),
             notes=self._notes(probe),
         )
+
+    def _meters(self, now: Timestamp, probe: Probe) -> frozenset[Meter]:
+        """Return the meters that showed work in the last days; asked once a day.
+
+        What they prove is not needed by most models, so a failure is no failure of the screen.
+        """
+        if abs(now - self._proven_at) < meters.ASK_EVERY:
+            return self._proven
+        found: set[Meter] = set()
+        try:
+            for field, query in meters.questions(probe.fields, self._scope):
+                for day in meters.days(now):
+                    found |= meters.read(field, self._queries.range(query, day))
+        except ObservationError:
+            self._proven_at = now - meters.ASK_EVERY + meters.ASK_AGAIN
+        else:
+            self._proven, self._proven_at = frozenset(found), now
+        return self._proven
 
     def _moves(
         self, field: Field, part: Slice, read: _Read, *, named: bool
@@ -137,31 +157,35 @@ class PrometheusSource:
         series = [(subject, read(values)) for subject, values in found]
         return agreeing(series) if named else series
 
-    def _newest(self, period: Period) -> Period:
-        """Return the part of a steady slice that nothing but primary signals is asked again for.
-
-        Work and movement that come later than a scrape are seen by verify.
-        """
-        step, until = period.step_seconds, self._screened_until
-        if until is None or period.steps * step > self._shortest():
-            return period
-        first = math.floor((until - 2 * (self._interval or probing.DEFAULT_INTERVAL)) / step)
-        return replace(period, first=min(max(period.first, first), period.last))
-
-    def _shortest(self) -> Seconds:
-        """Return the length of a steady slice, rounded up to whole steps."""
-        interval = self._interval or probing.DEFAULT_INTERVAL
-        step = probing.step_seconds(interval)
-        return math.ceil(max(SHORTEST_SCREEN, 3 * interval) / step) * step
-
     def _verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         uuids = tuple(sorted({device.uuid for device in devices}))
         table, read = TrackTable(), _Read(int(period.step_seconds))
         for part in promql.slices_for(uuids, period):
-            for field in self._exported(part):
-                for query in (promql.peaks, promql.flaws):
-                    table.take(field, self._ask(query, field, part), read=read)
+            fields = {one.metric: one for one in self._exported(part)}
+            if fields:
+                self._ask_everything(fields, part, table, read)
         return table.tracks(period, devices)
+
+    def _ask_everything(
+        self, fields: Mapping[str, Field], part: Slice, table: TrackTable, read: _Read
+    ) -> None:
+        """Ask for all peaks and flaws of a slice's devices in one question."""
+
+        def query(one: Slice) -> str:
+            return promql.everything(fields.values(), one, self._scope)
+
+        for answer in self._queries.parts(query, part):
+            found: dict[str, list[tuple[Subject, bytes]]] = {}
+            for series in answer:
+                metric = bytes(series.metric)
+                subject = self._subjects.of(metric)
+                if subject is not None:
+                    asked = _labels(metric).get(promql.ASKED, "").removeprefix(promql.FLAWED)
+                    found.setdefault(asked, []).append((subject, bytes(series.values)))
+            for asked, group in found.items():
+                if asked not in fields:
+                    raise PrometheusError(f"{self._queries.server} answers what was not asked")
+                table.take(fields[asked], group, read=read)
 
     def _exported(self, part: Slice) -> list[Field]:
         """Return the fields that some devices exported at any time of a period."""

@@ -28,6 +28,10 @@ MOST_STEPS = 10_000
 FEWEST_STEPS = 3
 """A slice this short is no longer cut in time but by device."""
 
+ASKED = "asked"
+FLAWED = "!"
+"""What `everything` marks its rows with."""
+
 _HEX = "0123456789abcdef"
 _NOT_HEX = "other"
 
@@ -99,6 +103,18 @@ def flaws(field: Field, part: Slice, scope: Scope) -> str:
         for one in _series(field, part, scope)
     )
     return f"min by ({scope.by}) ({found})"
+
+
+def everything(fields: Iterable[Field], part: Slice, scope: Scope) -> str:
+    """Return the one query for peaks and flaws of several fields; `ASKED` says which a row is of.
+
+    Its value is the metric's name, behind `FLAWED` for flaws.
+    """
+    rows = {one.metric: peaks(one, part, scope) for one in fields}
+    rows |= {f"{FLAWED}{one.metric}": flaws(one, part, scope) for one in fields}
+    return " or ".join(
+        f'label_replace({query}, "{ASKED}", "{name}", "", "")' for name, query in rows.items()
+    )
 
 
 def names(fields: Iterable[Field], part: Slice, scope: Scope) -> str:

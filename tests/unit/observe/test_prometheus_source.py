@@ -38,6 +38,7 @@ def one_device(**more: object) -> dict[str, Answer]:
     probe = success({"metric": {"mode": ENGINE, "__name__": ENGINE}, "value": [NOON, "1"]})
     labels = {
         "__name__": ENGINE,
+        "asked": ENGINE,
         "UUID": "GPU-a",
         "exported_namespace": "team-a",
         "exported_pod": "notebook-1",
@@ -86,8 +87,8 @@ async def test_a_screen_is_made_of_whole_steps(server: ScriptedServer) -> None:
 async def test_queries_are_forms_with_whole_steps(server: ScriptedServer) -> None:
     async with source_of(server.url) as source:
         await source.screen(now=NOON + 59, back_to=NOON)
-    asked = server.seen[-1]
-    assert (asked.method, asked.path) == ("POST", RANGE)
+    asked = next(one for one in server.seen if one.path == RANGE)
+    assert asked.method == "POST"
     assert asked.form["start"] == str(int(NOON) - 120)
     assert asked.form["end"] == str(int(NOON))
     assert asked.form["step"] == "60"
@@ -127,8 +128,32 @@ async def test_verify_asks_in_batches(server: ScriptedServer) -> None:
     async with source_of(server.url) as source:
         await source.verify([DeviceId(f"GPU-{n:04}") for n in range(201)], WINDOW)
     peaks = [one.form["query"] for one in server.seen if "max_over_time" in one.form["query"]]
+    assert len(peaks) == 2, "everything is asked for at once"
     sizes = {query.split("}")[0].count("GPU-") for query in peaks}
     assert sizes == {200, 1}
+
+
+async def test_an_answer_to_another_question_is_an_error(server: ScriptedServer) -> None:
+    row = {"metric": {"__name__": ENGINE, "UUID": "GPU-a"}, "values": [[NOON, "0"]]}
+    server.answers = {**one_device(), RANGE: Answer(success(row), headers=DATE)}
+    async with source_of(server.url) as source:
+        with pytest.raises(PrometheusError, match="what was not asked"):
+            await source.verify([DeviceId("GPU-a")], WINDOW)
+
+
+async def test_meters_that_worked_are_asked_for_once_a_day_and_may_fail(
+    server: ScriptedServer,
+) -> None:
+    worked = {"metric": {"__name__": ENGINE, "UUID": "GPU-a", "modelName": "NVIDIA X9"}}
+    server.answers = {
+        **one_device(), RANGE: Answer(success(worked | {"values": [[NOON, "0"]]}), headers=DATE),
+    }  # fmt: skip
+    async with source_of(server.url) as source:
+        for minute in (0, 1):
+            screen = await source.screen(now=NOON + 60 * minute, back_to=NOON)
+            assert screen.proven == {("NVIDIA X9", Signal.ENGINE)}
+    assert sum("modelName, model_name) (" in one.form["query"] for one in server.seen
+               if "group by (model" in one.form.get("query", "")) == 7  # fmt: skip
 
 
 async def test_the_probe_is_asked_again_only_after_ten_minutes(server: ScriptedServer) -> None:

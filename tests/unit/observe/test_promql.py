@@ -18,6 +18,7 @@ from gpu_pruner.observe.promql import (
     MOST_STEPS,
     Scope,
     Slice,
+    everything,
     flaws,
     literal,
     moves,
@@ -159,3 +160,11 @@ def test_all_devices_are_divided_by_their_first_digit_and_a_rest() -> None:
     assert shards[16].matcher("UUID") == 'UUID!="",UUID!~"GPU-[0123456789abcdef].*"'
     assert replace(shards[3], shard="") == whole
     assert shards[3].split() == ()
+
+
+def test_a_verify_asks_everything_at_once_and_says_which_row_is_what() -> None:
+    query = everything([UTIL], WHOLE, Scope())
+    assert query == (
+        f'label_replace({peaks(UTIL, WHOLE, Scope())}, "asked", "{UTIL.metric}", "", "") or '
+        f'label_replace({flaws(UTIL, WHOLE, Scope())}, "asked", "!{UTIL.metric}", "", "")'
+    )
