@@ -69,8 +69,10 @@ class Fleet:
                 if metric == METRICS[2]:
                     yield from _counter(series, node_stamps, number)
                 else:
-                    line = f"{series} {_reading(metric, number)}"
-                    yield from [f"{line} {stamp}\n" for stamp in node_stamps]
+                    yield from [
+                        f"{series} {_reading(metric, number, scrape)} {stamp}\n"
+                        for scrape, stamp in enumerate(node_stamps)
+                    ]
         yield "# TYPE node_dmi_info gauge\n"
         for number in range(0, self.gpus, _PER_NODE):
             line = f'node_dmi_info{{Hostname="{node(number)}",product_name="dgx"}} 1'
@@ -89,10 +91,12 @@ def _counter(series: str, stamps: list[str], number: int) -> list[str]:
     return [f"{series} {start + n * step} {stamp}\n" for n, stamp in enumerate(stamps)]
 
 
-def _reading(metric: str, number: int) -> str:
+def _reading(metric: str, number: int, scrape: int) -> str:
+    """Return a value: of a GPU at work another one in each scrape, as in life."""
     if not is_busy(number):
         return "0"
-    return f"0.{400 + number % 500}" if metric == METRICS[0] else str(40 + number % 50)
+    noise = (number * 7919 + scrape * 104_729) % 1_000_000
+    return f"0.{400_000 + noise // 2}" if metric == METRICS[0] else str(40 + noise % 50)
 
 
 def is_busy(number: int) -> bool:

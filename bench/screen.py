@@ -26,11 +26,11 @@ from bench.figures import Figure, middle
 from bench.fleet import END, Fleet, uuid
 from bench.relay import Relay, replaying
 from bench.samples import CANDIDATES, NoCluster, verifying, whole_window
+from gpu_pruner.cli.collecting import settle
 from gpu_pruner.decide.screen import ScreenTable
-from gpu_pruner.decide.signals import LIVENESS_ORDER
 from gpu_pruner.loop.observation import Observer
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import Track
+from gpu_pruner.model.signals import Column, Steps
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.observe.prometheus import PrometheusSource
@@ -60,7 +60,7 @@ def measure() -> list[Figure]:
                 against_all = asyncio.run(_verify_against_all(relay, url, fleet))
     with replaying(relay.recorded) as url:
         del relay.recorded
-        gc.collect()
+        settle()
         cycles = _Cycles(url)
         asyncio.run(cycles.run(CYCLES))
         weight = _weight(url)
@@ -192,23 +192,27 @@ class _AgingSource(_Source):
     @override
     async def screen(self, *, now: Timestamp, back_to: Timestamp) -> Screen:
         found = await super().screen(now=now, back_to=back_to)
-        tracks = [one for one in found.tracks if one.device.uuid in _WEIGHED]
-        if not self.aged:
-            self.aged = True
-            first = int(back_to // found.period.step_seconds)
-            tracks = [_aged(one, first) for one in tracks]
-        return replace(found, tracks=tuple(tracks))
+        first = int(back_to // found.period.step_seconds)
+        columns = [_aged(one, None if self.aged else first) for one in found.columns]
+        self.aged = True
+        return replace(found, columns=tuple(columns))
 
 
 _WEIGHED = frozenset(uuid(number) for number in range(GPUS // _PARTS))
 
 
-def _aged(track: Track, first: int) -> Track:
-    """Return a track that reaches back to a step, moving as such a signal moves."""
-    known, value = track.steps[0]
-    pace = 1.0 if track.signal in LIVENESS_ORDER else 0.0
-    before = tuple((step, value - pace * (known - step)) for step in range(first, known))
-    return structs.replace(track, steps=before + track.steps)
+def _aged(column: Column, first: int | None) -> Column:
+    """Return the weighed part of a column, reaching back to a step as if it had always been so."""
+    kept = [(one, steps) for one, steps in column.series if one.device.uuid in _WEIGHED]
+    if first is not None:
+        before: dict[int, Steps] = {}  # what is one object stays one object
+        for _, steps in kept:
+            known, value = steps[0]
+            before.setdefault(
+                id(steps), tuple((step, value) for step in range(first, known)) + steps
+            )
+        kept = [(one, before[id(steps)]) for one, steps in kept]
+    return structs.replace(column, series=kept)
 
 
 def _weight(url: str) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.books import NO_KIND
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli import election
+from gpu_pruner.cli.collecting import settle
 from gpu_pruner.errors import ClusterError, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.kube.lease import lease_namespace
@@ -110,8 +110,7 @@ async def connected(
         if settings.mode is Mode.SCALE_DOWN and not books_available:
             raise ConfigurationError(f"{NO_KIND} (or run with -r dry-run)")
         await source.start()
-        gc.collect()
-        gc.freeze()  # the collector need not walk the modules and the first list again and again
+        settle()
         leadership: Elector | Alone = Alone()
         silent = not books_available or (one_pass and settings.mode is Mode.DRY_RUN)
         if one_pass and not silent:
