@@ -29,10 +29,10 @@ demo: $(RUN) ## Watch the controller at work on a simulated cluster
 	@.venv/bin/gpu-pruner demo $(ARGS)
 
 test: $(DEV) ## Run the tests
-	$(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-full: $(DEV) ## Run the tests with the long counts
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m 'long or not long' --hypothesis-profile=long $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist loadgroup -m 'long or not long' --hypothesis-profile=long $(ARGS)
 
 check: lint ## Lint and run the fast tests: what every commit passes
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(FAST) $(ARGS)
