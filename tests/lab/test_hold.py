@@ -32,7 +32,7 @@ def test_nothing_is_paused_while_the_configmap_stands(lab: Lab, product: Product
 
         def held() -> list[str]:
             breakers = elements(controller.get("/readyz"), "breakers")
-            return [text(one, "message") for one in breakers if text(one, "name") == "Held"]
+            return [text(one, "message") for one in breakers if text(one, "name") == "AllHeld"]
 
         controller.until_told(product.ref, state="Warned")
         reason = "--from-literal=reason=maintenance"

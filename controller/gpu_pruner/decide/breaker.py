@@ -7,6 +7,8 @@ hands the answer to `assemble`; `pulse` calls it with what changed since the cyc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
 from gpu_pruner.model.snapshot import Breaker
@@ -49,22 +51,10 @@ def find_breakers(
     """
     found: list[Breaker] = []
     if hold:
-        found.append(_breaker("Held", hold))
+        found.append(_breaker("AllHeld", hold))
     if screen is None:
         found.append(_breaker("ScreenFailed", f"No complete telemetry: {failure or 'no answer'}"))
-    skews = (
-        ("The telemetry source", 0.0 if screen is None else screen.clock_skew_seconds),
-        ("The API server", view.clock_skew_seconds),
-    )
-    found.extend(
-        _breaker(
-            "ClockSkew",
-            f"{who}'s clock differs from ours by {skew:+.0f} s; synchronise the clocks "
-            f"(at most {GREATEST_SKEW_SECONDS:.0f} s)",
-        )
-        for who, skew in skews
-        if not abs(skew) <= GREATEST_SKEW_SECONDS
-    )
+    found.extend(_clock_skews(view, screen))
     limit = max(_LEAST_STALE_SECONDS, _STALE_CYCLES * rules.cycle_seconds)
     if not view.stale_seconds <= limit:
         found.append(
@@ -86,6 +76,21 @@ def find_breakers(
     if screen is not None:
         found.extend(_window_too_short(screen, rules))
     return tuple(sorted(found, key=lambda one: (one.name, one.message)))
+
+
+def _clock_skews(view: ClusterView, screen: Screen | None) -> Iterator[Breaker]:
+    """Yield a breaker for each clock that differs from ours."""
+    skews = (
+        ("The telemetry source", 0.0 if screen is None else screen.clock_skew_seconds),
+        ("The API server", view.clock_skew_seconds),
+    )
+    for who, skew in skews:
+        if not abs(skew) <= GREATEST_SKEW_SECONDS:
+            yield _breaker(
+                "ClockSkew",
+                f"{who}'s clock differs from ours by {skew:+.0f} s; synchronise the clocks "
+                f"(at most {GREATEST_SKEW_SECONDS:.0f} s)",
+            )
 
 
 def data_lost(lost: int, *, of: int) -> tuple[Breaker, ...]:

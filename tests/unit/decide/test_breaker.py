@@ -67,4 +67,4 @@ def test_scrapes_too_rare_for_the_window_open_one_with_the_arithmetic() -> None:
 
 def test_a_hold_of_everything_is_one_with_its_words() -> None:
     (found,) = find_breakers(ClusterView(), RULES, screen=SCREEN, hold="maintenance")
-    assert (found.name, found.message) == ("Held", "maintenance")
+    assert (found.name, found.message) == ("AllHeld", "maintenance")

@@ -242,7 +242,7 @@ async def test_who_holds_everything_stops_the_acts_and_the_clocks():
     cycle.switch = Switch(["maintenance"])
     report = await cycle.run()
     assert stage.paused == []
-    assert [(one.name, one.message) for one in report.breakers] == [("Held", "maintenance")]
+    assert [(one.name, one.message) for one in report.breakers] == [("AllHeld", "maintenance")]
     assert report.decisions[0].book.frozen_since == START
 
 
