@@ -63,6 +63,16 @@ async def test_who_is_not_known(server: Server) -> None:
     assert said(answer) == (401, 401, "Unauthorized", "Failure")
 
 
+async def test_who_should_come_back_later(server: Server) -> None:
+    answer = await server.throttled()
+
+    assert said(answer)[:3] == (429, 429, "TooManyRequests")
+    seconds = child(answer.body, "details", "retryAfterSeconds")
+    # Once the real server has counted the budget, it does not say how long to wait.
+    assert answer.headers.get("Retry-After") == (None if seconds is None else str(seconds))
+    assert seconds in {10, None}
+
+
 async def test_a_name_that_is_taken(server: Server) -> None:
     body: JsonObject = {"metadata": {"name": "one"}}
     await server.caller.post(server.config_maps, body)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
-from support.caller import Caller
+from support.caller import Answer, Caller
 from support.lab import Lab, require_lab
 from support.simulated import caller_of
 
 from gpu_pruner.settings.clock import SystemClock
 from gpu_pruner.sim.cluster import OPERATOR, SimulatedCluster, Tuning
+from gpu_pruner.sim.faults import Fault
 from gpu_pruner.sim.tree import JsonObject, elements, text
 from gpu_pruner.sim.world import World
 
@@ -75,6 +76,30 @@ class Server:
         speaker = Caller(self.url, token=token, tls=self.anybody)
         self.speakers.append(speaker)
         return speaker
+
+    async def throttled(self) -> Answer:
+        """Return what somebody gets who is asked to come back later.
+
+        A real server says so to whoever evicts a pod whose disruption budget it has not counted.
+        """
+        if self.cluster:
+            self.cluster.faults.add(
+                Fault(status=429, reason="TooManyRequests", retry_after_seconds=10, times=1)
+            )
+            return await self.caller.get(self.config_maps)
+        labels: JsonObject = {"app": "held"}
+        containers = [{"name": "main", "image": "registry.example/server:1"}]
+        pod: JsonObject = {"metadata": {"name": "held", "labels": labels}}
+        await self.caller.post(self.path("pods"), pod | {"spec": {"containers": containers}})
+        running: JsonObject = {"status": {"phase": "Running"}}
+        await self.caller.patch(f"{self.path('pods')}/held/status", running)
+        budget: JsonObject = {"minAvailable": 1, "selector": {"matchLabels": labels}}
+        budgets = self.path("poddisruptionbudgets", group="policy/v1")
+        await self.caller.post(budgets, {"metadata": {"name": "held"}, "spec": budget})
+        eviction: JsonObject = {"apiVersion": "policy/v1", "kind": "Eviction"}
+        return await self.caller.post(
+            f"{self.path('pods')}/held/eviction", eviction | {"metadata": {"name": "held"}}
+        )
 
     def stranger(self) -> Caller:
         """Return somebody whose token the server does not know."""
