@@ -88,7 +88,9 @@ ODDITIES: dict[str, Callable[[Tape], object]] = {
     "engine": lambda tape: told_values(tape, "engine"),
     "util": lambda tape: told_values(tape, "util"),
     "encoder": lambda tape: told_values(tape, "encoder"),
-    "energy": lambda tape: tape.pick(["moving", "frozen", "absent", f"moving until {tape.ago()}"]),
+    "energy": lambda tape: tape.pick(
+        ["moving", "frozen", "absent", f"moving until {tape.ago()}", f"moving from {tape.ago()}"]
+    ),
     "temperature": lambda tape: tape.pick(["moving", "frozen"]),
     "gap": Tape.stretch,
     "previous": lambda tape: f"team-b/old until {tape.ago()}",

@@ -11,7 +11,7 @@ A device is `idle`, `busy`, or a mapping of what differs from an idle one:
     energy: 70W                    what it draws; moving is next to nothing
     energy: 70W and 500W from -14m to -10m   more in a stretch
     energy: 70W reset at -10m      the counter begins anew
-    energy: moving until -20m      it stands still since
+    energy: moving until -20m      it stands still since; from -5m: it did before
     gap: -25m to -15m              no sample of anything
     slice: "1", uuid: GPU-x        a MIG slice of that board
     labels: exported | native | none
@@ -73,9 +73,10 @@ def reading(text: str, signal: Signal) -> Reading | None:
     if text == "absent":
         return None
     if text.startswith("moving"):
-        _, last = stretch(text.partition(" ")[2] or "from 0")
+        when = text.partition(" ")[2]
+        first, last = stretch(when) if when else (-math.inf, math.inf)
         if signal is Signal.ENERGY:
-            return lambda at: min(at, last) / 10
+            return lambda at: min(max(at, first), last) / 10
         return lambda at: 40 + at / STEP_SECONDS % 30  # watts and degrees come and go
     if text == "frozen":
         return lambda _: 34.0

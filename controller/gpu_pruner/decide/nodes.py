@@ -10,7 +10,6 @@ from __future__ import annotations
 from gpu_pruner.decide.device import Yardstick, contradicts_itself, is_quiet_share
 from gpu_pruner.model.signals import PodName
 from gpu_pruner.model.snapshot import Snapshot
-from gpu_pruner.model.verdict import Reason
 from gpu_pruner.resolve.attribution import node_key
 
 
@@ -42,7 +41,7 @@ def restless_nodes(snapshot: Snapshot, yardstick: Yardstick) -> frozenset[str]:
     loose = [one for one in snapshot.loose if one.shared]
     shared |= {(node_key(one.node), one.device): one for one in loose}
     if loose:
-        named = _named_elsewhere(snapshot)
+        named = _nodes_of_pods(snapshot)
         shared |= {
             (named[name], one.device): one
             for one in loose
@@ -55,11 +54,10 @@ def restless_nodes(snapshot: Snapshot, yardstick: Yardstick) -> frozenset[str]:
     )
 
 
-def _named_elsewhere(snapshot: Snapshot) -> dict[PodName | None, str]:
-    """Return the pods that series of another node name, with the keys of their own nodes."""
+def _nodes_of_pods(snapshot: Snapshot) -> dict[PodName | None, str]:
+    """Return the keys of the nodes that pods run on, by the names that series call the pods."""
     return {
         pod.record.pod_name: node_key(pod.record.node)
         for workload in snapshot.workloads
         for pod in workload.pods
-        if pod.gap is Reason.WRONG_NODE
     }
