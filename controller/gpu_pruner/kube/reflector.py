@@ -274,8 +274,9 @@ class Reflector(Generic[W, T]):
             self._items = {}  # a server that is just starting may say 404 once, not twice
         if self.absent != str(error):
             self.absent = str(error)
-            optional = isinstance(error, NotFound) and not self.feed.needed
-            say = _log.info if optional else _log.warning  # most clusters lack some kind
+            # Most clusters lack some kinds from the start; who runs us tells them in one line.
+            expected = isinstance(error, NotFound) and not (self.feed.needed or self.synced)
+            say = _log.debug if expected else _log.warning
             say("kind is not available", kind=self._name, why=self.absent)
         self.settled.set()
         return self.pace.spread(self.pace.absent)

@@ -137,6 +137,7 @@ class ClusterWatch:
             await asyncio.wait({looks, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
             self._raise_dead()
             copies.raise_unusable()
+            self._say_absent(copies)
         except BaseException:
             looks.cancel()
             await self.close()
@@ -257,6 +258,12 @@ class ClusterWatch:
         for problem in problems:
             if self._once.first(f"{kind}/{namespace}/{name}: {problem}"):
                 _log.warning("odd object", kind=kind, namespace=namespace, name=name, why=problem)
+
+    def _say_absent(self, copies: _Copies) -> None:
+        """Log the kinds that are not there: what they would own is out of sight."""
+        absent = [one.feed.resource.full_name for one in copies.all if one.absent]
+        if absent and self._once.first(f"absent: {absent}"):
+            _log.info("kinds that are not to be had", kinds=absent)
 
     def _raise_dead(self) -> None:
         """Raise the error that ended a watch, for watches end by being cancelled only."""

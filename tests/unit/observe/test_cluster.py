@@ -311,3 +311,16 @@ async def test_a_kind_that_every_cluster_has_does_not_vanish_with_its_objects(
         screen = Screen(period=Period(0, 2, 60.0), columns=(), scrape_interval_seconds=30.0)
         found = [one.name for one in find_breakers(view, rules, screen=screen)]
         assert "KindMissing" in found
+
+
+async def test_the_kinds_that_are_not_there_are_said_in_one_line(tmp_path: Path) -> None:
+    api = empty_cluster()
+    for one in (NOTEBOOKS, GPUWORKLOADS):
+        api.lists[one.path()] = [status(404, "no such kind")]
+    with capture_logs() as logs:
+        async with api, watching(api, tmp_path) as watch:
+            await watch.start()
+    told = [one for one in logs if one["event"] == "kinds that are not to be had"]
+    assert [one["kinds"] for one in told] == [[NOTEBOOKS.full_name, GPUWORKLOADS.full_name]]
+    loud = [one for one in logs if one["event"] == "kind is not available"]
+    assert {one["log_level"] for one in loud} == {"debug"}
