@@ -37,9 +37,21 @@ def test_nothing_is_granted_by_a_wildcard() -> None:
     assert [one for one in rules() if "*" in "".join(one)] == []
 
 
-@pytest.mark.parametrize("resource", ["secrets", "configmaps", "pods/exec", "pods/eviction"])
+@pytest.mark.parametrize("resource", ["secrets", "pods/exec", "pods/eviction"])
 def test_what_a_pruner_needs_not_know_is_not_granted(resource: str) -> None:
     assert [one for one in rules() if one[2] == resource] == []
+
+
+def test_a_config_map_is_read_by_its_name_only() -> None:
+    named = [
+        rule.get("resourceNames")
+        for role in documents("rbac.yaml")
+        for rule in role.get("rules", ())
+        if "configmaps" in rule["resources"]
+    ]
+    assert named
+    assert all(named)
+    assert {one[0] for one in rules() if one[2] == "configmaps"} == {"get"}
 
 
 @pytest.mark.parametrize(
