@@ -145,8 +145,8 @@ def explain(reference: str, **flags: object) -> None:
     REF is kind/namespace/name, or pod/namespace/name.
     """
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
-    root = parse_reference(reference)
     settings = settings_from_flags(flags)
+    root = parse_reference(reference, custom=settings.custom_levers)
     _complete(lambda: running.explain(settings, root, output=str(flags["output"])))
 
 
@@ -157,8 +157,8 @@ def explain(reference: str, **flags: object) -> None:
 def pause(reference: str, reason: str, **flags: object) -> None:
     """Pause one workload now, reversibly, by your own decision and without notice."""
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
-    root = parse_reference(reference)
     settings = settings_from_flags(flags)
+    root = parse_reference(reference, custom=settings.custom_levers)
     _complete(lambda: running.pause(settings, root, reason=reason))
 
 
@@ -168,8 +168,8 @@ def pause(reference: str, reason: str, **flags: object) -> None:
 def resume(reference: str, **flags: object) -> None:
     """Give one paused workload back its exact former size."""
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
-    root = parse_reference(reference)
     settings = settings_from_flags(flags)
+    root = parse_reference(reference, custom=settings.custom_levers)
     _complete(lambda: running.resume(settings, root))
 
 

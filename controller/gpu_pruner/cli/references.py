@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpu_pruner.act.levers import LEVERS
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.settings.levers import CustomLever
 
 _GROUPS = {"pod": ("", "Pod")} | {one.kind.lower(): (one.group, one.kind) for one in LEVERS}
 _SHORT = {
@@ -21,11 +24,12 @@ _SHORT = {
 }
 
 
-def parse_reference(text: str) -> RootRef:
+def parse_reference(text: str, *, custom: Iterable[CustomLever] = ()) -> RootRef:
     """Read ``kind/namespace/name``.
 
     Args:
         text: for example ``deployment/team-a/train`` or ``pod/team-a/train-0``.
+        custom: levers of the settings, whose kinds can be named, too.
 
     Returns:
         The reference, without uid.
@@ -39,8 +43,9 @@ def parse_reference(text: str) -> RootRef:
             f"{text[:80]!r} is not kind/namespace/name, for example deployment/team-a/train"
         )
     kind, namespace, name = parts
+    groups = _GROUPS | {one.kind.lower(): (one.group, one.kind) for one in custom}
     key = _SHORT.get(kind.lower(), kind.lower())
-    if key not in _GROUPS:
-        raise ConfigurationError(f"unknown kind {kind[:40]!r}; known: {', '.join(_GROUPS)}")
-    group, proper = _GROUPS[key]
+    if key not in groups:
+        raise ConfigurationError(f"unknown kind {kind[:40]!r}; known: {', '.join(groups)}")
+    group, proper = groups[key]
     return RootRef(kind=proper, namespace=namespace, name=name, group=group)
