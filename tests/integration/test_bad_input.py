@@ -167,6 +167,29 @@ async def test_scale_down_without_the_crd_refuses_to_start_with_the_fix(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("fault", "words", "more"),
+    [
+        (
+            Fault(status=403, reason="Forbidden", path="/leases"),
+            ["grant get, create and patch on leases.coordination.k8s.io"],
+            [],
+        ),
+        (None, ["kubectl create namespace nowhere"], ["--lease-namespace", "nowhere"]),
+    ],
+)
+async def test_without_a_lease_it_refuses_to_start_with_the_fix(tmp_path, fault, words, more):
+    async with cluster(tmp_path) as (it, kubeconfig):
+        if fault is not None:
+            it.faults.add(fault)
+        ended = await asyncio.to_thread(
+            command,
+            *("run", "-r", "scale-down", "--prometheus-url", "http://127.0.0.1:9", *more),
+            *("--kubeconfig", kubeconfig, "--listen-port", "0"),
+        )
+    refused(ended, *words, code=2)
+
+
+@pytest.mark.parametrize(
     ("fault", "words"),
     [
         (Fault(status=401, reason="Unauthorized"), ["401"]),

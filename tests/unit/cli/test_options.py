@@ -108,3 +108,17 @@ def test_a_header_file_that_is_no_text_is_named(tmp_path):
     (tmp_path / "tenant").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match="--prometheus-header.*not UTF-8"):
         settings_of("--prometheus-url", "http://p", "--prometheus-header", f"A=@{tmp_path}/tenant")
+
+
+def test_the_lease_is_told_by_flags_and_a_wrong_time_names_its_flag() -> None:
+    flags: dict[str, object] = {
+        "lease_namespace": "team-ops",
+        "lease_duration": 30.0,
+        "lease_renew_deadline": 20.0,
+    }
+    lease = settings_from_flags(flags).lease
+    assert (lease.namespace, lease.duration_seconds, lease.name) == ("team-ops", 30.0, "gpu-pruner")
+    with pytest.raises(ConfigurationError, match=r"--lease-namespace \(lease\.namespace\)"):
+        settings_from_flags(flags | {"lease_namespace": "Team Ops"})
+    with pytest.raises(ConfigurationError, match="duration > renew deadline"):
+        settings_from_flags(flags | {"lease_renew_deadline": 30.0})
