@@ -89,6 +89,8 @@ class _Merge:
         """Every facts that something was added to, by `id`; kept, so that no other gets its id."""
         self.known: dict[tuple[int, int], Facts] = {}
         """Sums by the `id` of facts and of steps."""
+        self.returned: dict[int, Facts] = {}
+        """Those of `seen` that something quiet was added to."""
         self._look = look
         self._read: dict[int, Facts] = {}
         self._same = same
@@ -104,6 +106,8 @@ class _Merge:
         total = before.corrected_by(told) if self._moves else before | told
         total = self._same.setdefault(total, total)
         self.seen[id(facts)] = facts
+        if facts is not None and told.present & ~told.active:
+            self.returned[id(facts)] = facts
         self.known[id(facts), id(steps)] = total
         return total
 
@@ -251,15 +255,18 @@ class ScreenTable:
             before = facts[place]
             facts[place] = known.get((id(before), id(steps))) or merge.add(before, steps)
         if column.signal in PRIMARY_ORDER:
-            self._look_for_holes(merge.seen.values(), begin)
+            self._look_for_holes(merge.returned.values(), begin)
 
-    def _look_for_holes(self, found: Iterable[Facts | None], begin: int) -> None:
-        """Note where the longest silence of those began that a primary signal came back to."""
+    def _look_for_holes(self, found: Iterable[Facts], begin: int) -> None:
+        """Note where the longest hole of those began that a primary signal came back to.
+
+        Only of quiet ones: what came back with work is not idle, and where a screen asks for a
+        signal's work only, there is no sample between two times of work.
+        """
         for facts in found:
-            if facts is not None:
-                unseen = self._base + facts.present.bit_length()
-                if unseen + 1 < begin and (self.hole_from is None or unseen < self.hole_from):
-                    self.hole_from = unseen
+            unseen = self._base + facts.present.bit_length()
+            if unseen + 1 < begin and (self.hole_from is None or unseen < self.hole_from):
+                self.hole_from = unseen
 
     def _place(self, column: Column) -> int:
         """Return the number of a column; a new one is made where it is unknown."""

@@ -84,6 +84,13 @@ def test_a_hole_that_was_looked_into_is_none_any_more() -> None:
     assert table.hole_from is None
 
 
+def test_work_after_a_long_time_without_work_is_no_hole() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 104, value=0.4), RULES)
+    table.absorb(screen(130, 132, value=0.4), RULES)
+    assert table.hole_from is None
+
+
 def test_one_missing_step_is_no_hole() -> None:
     table = ScreenTable()
     table.absorb(screen(100, 104), RULES)
