@@ -340,6 +340,8 @@ def _is_ours(target: _Target) -> bool:
 
 
 def _size(record: PauseRecord) -> str:
+    if record.name:
+        return f"through {record.lever} {record.name}"
     if record.replicas is None:
         return "it was running"
     return f"it had {record.replicas} replica{'' if record.replicas == 1 else 's'}"

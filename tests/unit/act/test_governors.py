@@ -64,7 +64,10 @@ async def test_what_keda_scales_is_held_at_zero_by_keda_and_given_back_to_it() -
 
     paused = await world.actor.pause(world.order(), await world.has_book())
 
-    assert paused.result is Result.DONE
+    assert (paused.result, paused.detail) == (
+        Result.DONE,
+        "being paused; through ScaledObject scaler",
+    )
     assert [plural for _, plural, _ in world.wrote()] == ["gpuworkloads", "scaledobjects"]
     assert world.live == before
     notes = noted(world, SCALEDOBJECTS, "scaler")
