@@ -20,6 +20,7 @@ import msgspec
 
 from gpu_pruner.errors import IncompleteData, ObservationError, PrometheusError
 from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.foreign import quoted
 from gpu_pruner.model.signals import Column, DeviceId, Meter, Period, Steps, Subject, Track
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
@@ -42,6 +43,9 @@ for five minutes, so none is missed between two of them."""
 
 _LOST_SHARE = 0.9
 """With fewer series than this share of the most since the last probe, the next cycle probes."""
+
+_FAR = 10_000
+"""Steps around a period in which a point may lie."""
 
 _LABELS = msgspec.json.Decoder(dict[str, str])
 T = TypeVar("T")
@@ -97,7 +101,14 @@ class PrometheusSource:
 
     def _timed(self, work: Callable[[], T]) -> T:
         self._queries.begin()
-        return work()
+        try:
+            return work()
+        except (msgspec.DecodeError, ValueError, OverflowError) as error:
+            what = f"{type(error).__name__}: {quoted(str(error))}"
+            raise PrometheusError(
+                f"{self._queries.server} answers what cannot be read ({what}); check that "
+                "prometheus.url leads to a Prometheus API"
+            ) from error
 
     def _screen(self, now: Timestamp, back_to: Timestamp) -> Screen:
         probe = self._known(now)
@@ -106,7 +117,7 @@ class PrometheusSource:
         period = Period.ending(
             now, length=max(now - back_to, slice_seconds(interval)), step_seconds=step
         )
-        table, read = TrackTable(), _Read(int(step))
+        table, read = TrackTable(), _Read(period)
         moved: list[Column] = []
         for field, ask in probe.screened:
             asked = self._slices.of(ask, period, interval=interval)
@@ -142,7 +153,7 @@ class PrometheusSource:
             for field, query in meters.questions(probe.fields, self._scope):
                 for day in meters.days(now):
                     found |= meters.read(field, self._queries.range(query, day))
-        except ObservationError:
+        except (ObservationError, msgspec.DecodeError):
             self._proven_at = now - meters.ASK_EVERY + meters.ASK_AGAIN
         else:
             self._proven, self._proven_at = frozenset(found), now
@@ -159,7 +170,7 @@ class PrometheusSource:
 
     def _verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         uuids = tuple(sorted({device.uuid for device in devices}))
-        table, read = TrackTable(), _Read(int(period.step_seconds))
+        table, read = TrackTable(), _Read(period)
         for part in promql.slices_for(uuids, period):
             fields = {one.metric: one for one in self._exported(part)}
             if fields:
@@ -291,12 +302,14 @@ def _scope(settings: PrometheusSettings) -> Scope:
 class _Read(dict[bytes, Steps]):
     """From the points of a range to steps, each numbered by the step that the point is the end of.
 
-    What is the same for many series is read once, and is one object.
+    What is the same for many series is read once, and is one object. Points that lie far from
+    what was asked are left out: a step of another century would be a mask of gigabytes.
     """
 
-    def __init__(self, step: int) -> None:
+    def __init__(self, period: Period) -> None:
         super().__init__()
-        self._step = step
+        self._step = int(period.step_seconds)
+        self._near = range(period.first - _FAR, period.last + _FAR)
         self._numbers: dict[float, int] = {}
 
     def __call__(self, values: bytes) -> Steps:
@@ -308,5 +321,7 @@ class _Read(dict[bytes, Steps]):
         for at, _ in found:
             if at not in numbers:
                 numbers[at] = round(at / self._step) - 1
-        steps = self[values] = tuple([(numbers[at], value) for at, value in found])
+        steps = self[values] = tuple(
+            [(numbers[at], value) for at, value in found if numbers[at] in self._near]
+        )
         return steps

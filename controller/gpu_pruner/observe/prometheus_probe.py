@@ -93,7 +93,7 @@ class Probe:
     native: int = 0
     """Series with a pod in ``pod`` only, in jobs where no series has ``exported_pod``."""
     weaker: Mapping[Signal, int] = field(default_factory=dict)
-    """By primary signal: devices that export it and nothing better."""
+    """By primary or liveness signal: devices that export it and nothing better of its kind."""
     speechless: int = 0
     """Devices that export liveness, but no primary signal; only these labels tell who has them."""
     rescaled: int = 0
@@ -130,9 +130,9 @@ class Probe:
         for signal in LIVENESS_ORDER:
             fields = [one for one in present if one.signal is signal]
             count = sum(self.devices[one.metric] for one in fields)
-            if count > covered:
+            if count > covered or self.weaker.get(signal):
                 chosen += [(one, Ask.MOVES) for one in fields]
-                covered = count
+                covered = max(covered, count)
         return tuple(chosen)
 
 
@@ -182,12 +182,13 @@ def probe_query(fields: tuple[Field, ...], scope: Scope, *, cluster_label: str) 
     primary = [one for one in fields if one.use is Use.PRIMARY]
     if primary:
         rows |= _primary_rows(primary, scope, device=device, cluster_label=cluster_label)
-        rows |= _weaker_rows(primary, scope, device=device)
+        rows |= _weaker_rows(primary, scope, PRIMARY_ORDER, device=device)
     lively = [one for one in fields if one.use is Use.LIVENESS]
     if lively:
         without = f" unless count by ({device}) ({_named(primary, scope)})" if primary else ""
         named = _named(lively, scope)
         rows["speechless"] = f"count(count by ({device}) ({named}){without})"
+        rows |= _weaker_rows(lively, scope, LIVENESS_ORDER, device=device)
     return " or ".join(
         f'label_replace({query}, "{_MODE}", "{mode}", "", "")' for mode, query in rows.items()
     )
@@ -226,12 +227,14 @@ def _primary_rows(
     return rows
 
 
-def _weaker_rows(primary: list[Field], scope: Scope, *, device: str) -> dict[str, str]:
-    """Count, for each primary signal, the devices that have nothing better."""
+def _weaker_rows(
+    fields: list[Field], scope: Scope, order: tuple[Signal, ...], *, device: str
+) -> dict[str, str]:
+    """Count, for each signal of one kind, the devices that have nothing better."""
     rows: dict[str, str] = {}
-    for place, signal in enumerate(PRIMARY_ORDER):
-        own = [one for one in primary if one.signal is signal]
-        better = [one for one in primary if one.signal in PRIMARY_ORDER[:place]]
+    for place, signal in enumerate(order):
+        own = [one for one in fields if one.signal is signal]
+        better = [one for one in fields if one.signal in order[:place]]
         if own and better:
             rows[f"weaker_{signal}"] = (
                 f"count(count by ({device}) ({_named(own, scope)}) unless "
@@ -266,7 +269,7 @@ def read_probe(rows: Iterable[Series], names: Names) -> Probe:
         native=counts.get("native", 0),
         weaker={
             signal: counts[mode]
-            for signal in PRIMARY_ORDER
+            for signal in (*PRIMARY_ORDER, *LIVENESS_ORDER)
             if (mode := f"weaker_{signal}") in counts
         },
         speechless=counts.get("speechless", 0),

@@ -119,6 +119,11 @@ def test_a_screen_asks_for_utilisation_in_full_where_a_device_has_nothing_better
 def test_a_screen_asks_for_liveness_of_every_device() -> None:
     both = probe(devices={ENGINE: 8, ENERGY: 6, POWER: 8, TEMPERATURE: 8})
     assert [field.metric for field, _ in both.screened] == [ENGINE, ENERGY, POWER]
+    split = probe(
+        devices={ENGINE: 8, ENERGY: 5, POWER: 3},
+        weaker={Signal.ENERGY: 5, Signal.POWER: 3},
+    )
+    assert [field.metric for field, _ in split.screened] == [ENGINE, ENERGY, POWER]
     hot = probe(devices={TEMPERATURE: 1})
     assert [field.metric for field, _ in hot.screened] == [TEMPERATURE]
 

@@ -23,6 +23,7 @@ from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.settings.schema import PrometheusSettings
 
 ENGINE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+LIVE = (ENGINE, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION")
 QUERY, RANGE = "/api/v1/query", "/api/v1/query_range"
 BUILD = "/api/v1/status/buildinfo"
 WINDOW = Period.ending(NOON, length=2100.0, step_seconds=60.0)
@@ -249,6 +250,36 @@ async def test_a_busy_gateway_is_tried_again(
 async def test_html_instead_of_data(server: ScriptedServer) -> None:
     server.answers = {QUERY: Answer("<html>Log in</html>", headers={"Content-Type": "text/html"})}
     assert "HTML page" in await failure(server.url)
+
+
+@pytest.mark.parametrize("metric", [None, [], {"UUID": 5}])
+async def test_labels_that_are_no_texts_are_an_error(metric: object) -> None:
+    answers = one_device()
+    answers[RANGE] = Answer(success({"metric": metric, "values": [[NOON, "0"]]}), headers=DATE)
+    with ScriptedServer(answers) as running:
+        assert "answers what cannot be read" in await failure(running.url)
+
+
+@pytest.mark.parametrize("count", ["NaN", "+Inf", "many"])
+async def test_counts_that_are_no_numbers_are_an_error(count: str) -> None:
+    probe = success({"metric": {"mode": ENGINE, "__name__": ENGINE}, "value": [NOON, count]})
+    with ScriptedServer(one_device() | {QUERY: Answer(probe, headers=DATE)}) as running:
+        assert "answers what cannot be read" in await failure(running.url)
+
+
+@pytest.mark.parametrize("at", [NOON * 1000, 1e300, -5e12])
+async def test_points_of_another_time_are_left_out(at: float) -> None:
+    probe = success(
+        *({"metric": {"mode": one, "__name__": one}, "value": [NOON, "1"]} for one in LIVE)
+    )
+    values = [[at, "1"], [NOON, "0"]]
+    answer = success({"metric": {"__name__": ENGINE, "UUID": "GPU-a"}, "values": values})
+    answers = {QUERY: Answer(probe, headers=DATE), RANGE: Answer(answer, headers=DATE)}
+    with ScriptedServer(answers) as running:
+        async with source_of(running.url) as source:
+            screen = await source.screen(now=NOON, back_to=NOON)
+    steps = [found for column in screen.columns for _, found in column.series]
+    assert steps == [((screen.period.last, 0.0),)] * 2
 
 
 async def test_redirects_are_not_followed(server: ScriptedServer) -> None:
