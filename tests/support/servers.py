@@ -18,9 +18,12 @@ from support.simulated import caller_of
 from gpu_pruner.settings.clock import SystemClock
 from gpu_pruner.sim.cluster import OPERATOR, SimulatedCluster, Tuning
 from gpu_pruner.sim.faults import Fault
+from gpu_pruner.sim.kubelet import Pace
 from gpu_pruner.sim.tree import JsonObject, elements, text
 from gpu_pruner.sim.world import World
 
+AT_ONCE = Pace(start_seconds=0.05, ready_seconds=0.05, stop_seconds=0.05)
+"""How long the steps of a simulated pod's life take."""
 _WAIT_SECONDS = 60.0
 _KUBECTL_SECONDS = 120.0
 
@@ -164,7 +167,7 @@ async def simulated(folder: Path, *, anonymous: str = "") -> AsyncIterator[Serve
         anonymous: who somebody without a token is; kubectl sends none over plain HTTP.
     """
     kubeconfig = folder / "kubeconfig"
-    tuning = Tuning(anonymous=anonymous)
+    tuning = Tuning(anonymous=anonymous, pace=AT_ONCE)
     async with SimulatedCluster(World(), SystemClock(), tuning=tuning) as cluster:
         kubeconfig.write_text(cluster.kubeconfig(OPERATOR))
         caller = caller_of(cluster, OPERATOR)
@@ -184,6 +187,8 @@ async def real(lab: Lab) -> AsyncIterator[Server]:
     server = Server(lab.url, caller, namespace, lab.kubeconfig(), lab=lab, anybody=anybody)
     async with server.closing():
         yield server
+        # Whoever resets the lab later need not wait for it.
+        await caller.delete(f"/api/v1/namespaces/{namespace}")
 
 
 async def _new_namespace(caller: Caller) -> str:
