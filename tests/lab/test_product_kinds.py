@@ -5,18 +5,26 @@ One run for all. The controllers of other people's kinds are played by `support.
 
 from __future__ import annotations
 
+import itertools
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from pathlib import Path
 
 import pytest
+import yaml
 from support.audit import Entry
+from support.between import Answer, Between
 from support.custom_kinds import install_kinds
 from support.lab import Lab
 from support.lever_objects import (
+    DEPLOYMENT,
     INFERENCE_SERVICE,
     JOB,
     JOB_SET,
+    KUEUE_WORKLOAD,
     LEADER_WORKER_SET,
     LLM_INFERENCE_SERVICE,
     NOTEBOOK,
@@ -25,10 +33,11 @@ from support.lever_objects import (
     REPLICA_SET,
     ROLLOUT,
     SCALED_OBJECT,
+    STATEFUL_SET,
     TRAIN_JOB,
     WORKSPACE,
 )
-from support.product import Product, Thing, a_world, record, until
+from support.product import BASE, OURS, Product, Thing, a_world, record, right, until
 
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.sim.tree import JsonObject, elements, mapping, text, texts, with_value, without
@@ -49,6 +58,8 @@ UNHELD = with_value(
 )
 
 PAUSABLE: Mapping[str, tuple[JsonObject, int]] = {
+    "Deployment": (with_value(DEPLOYMENT, _TWO, to=2), 2),
+    "StatefulSet": (with_value(STATEFUL_SET, _TWO, to=2), 2),
     "ReplicaSet": (with_value(REPLICA_SET, _TWO, to=2), 2),
     "Rollout": (with_value(ROLLOUT, _TWO, to=2), 2),
     "LeaderWorkerSet": (
@@ -87,6 +98,9 @@ class Run:
     after: Mapping[str, set[str]]
     reasons: Mapping[str, str]
     writes: Sequence[Entry]
+    """To workloads, until everything was paused."""
+    asked: Sequence[Entry]
+    """All that we asked of the API server."""
 
     def levers(self, kind: str) -> list[Entry]:
         """Return what we wrote to the objects that were made for a kind."""
@@ -115,7 +129,39 @@ def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     things.append(Thing(named("ScaledObject", UNHELD, team)))
     world = a_world(target, nodes=NODES)
     with Product(lab, world, tmp_path_factory.mktemp("kinds"), things=things) as product:
-        yield play(product, refs)
+        with Between(lab) as between:
+            lose_a_book(between, team)
+            told = play(product, refs, between.kubeconfig(product.kubeconfig))
+        pause_by_hand(product, team, [refs[kind] for kind in WARN_ONLY])
+        yield replace(told, asked=tuple(lab.audited(OURS)))
+
+
+def lose_a_book(between: Between, team: str) -> None:
+    """Let the first book after the first warning be lost: the warning is then repeated."""
+    warning = between.before("POST", f"/namespaces/{team}/events", lambda: None)
+    lost: list[str] = []
+
+    def lose() -> Answer | None:
+        if not warning.done or lost:
+            return None
+        lost.append("")
+        return Answer(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    between.before("PATCH", "/status", lose, times=sys.maxsize)
+
+
+def pause_by_hand(product: Product, team: str, refs: Sequence[str]) -> None:
+    """Pause with our account what the controller leaves alone, and a job that Kueue admitted."""
+    job = named("admitted", JOB, team)
+    product.lab.kubectl("create", "-f", "-", stdin=json.dumps(job))
+    meta = mapping(product.object(f"job/{team}/admitted"), "metadata")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "controller": True}
+    workload = named("admitted", KUEUE_WORKLOAD, team)
+    owners = [owner | {"uid": text(meta, "uid")}]
+    workload = with_value(workload, ("metadata", "ownerReferences"), to=owners)
+    product.lab.kubectl("create", "-f", "-", stdin=json.dumps(workload))
+    for ref in (*refs, f"job/{team}/admitted"):
+        product.by_hand("pause", ref, kubeconfig=product.kubeconfig)
 
 
 def uids(product: Product, refs: Mapping[str, str]) -> dict[str, set[str]]:
@@ -127,13 +173,25 @@ def uids(product: Product, refs: Mapping[str, str]) -> dict[str, set[str]]:
     }
 
 
-def play(product: Product, refs: Mapping[str, str]) -> Run:
+def a_person(lab: Lab, team: str) -> str:
+    """Return the token of somebody who may change GPUWorkloads in a namespace."""
+    lab.kubectl("create", "serviceaccount", "jo", "-n", team)
+    verbs = ("--verb=get,create,patch", "--resource=gpuworkloads.gpu-pruner.io")
+    lab.kubectl("create", "role", "keeper", "-n", team, *verbs)
+    whom = ("--role=keeper", f"--serviceaccount={team}:jo")
+    lab.kubectl("create", "rolebinding", "keeper", "-n", team, *whom)
+    return lab.kubectl("create", "token", "jo", "-n", team).strip()
+
+
+def play(product: Product, refs: Mapping[str, str], kubeconfig: Path) -> Run:
     """Let everything be paused that can be, and give it all back."""
 
     pausable = [ref for kind, ref in refs.items() if kind not in WARN_ONLY]
     before = uids(product, refs)
     specs = {kind: mapping(product.object(ref), "spec") for kind, ref in refs.items()}
-    with product.controller("--ack-grace-period", NOTICE_SECONDS) as controller:
+    with product.controller(
+        "--ack-grace-period", NOTICE_SECONDS, kubeconfig=kubeconfig
+    ) as controller:
 
         def states() -> set[str]:
             rows = elements(controller.get("/api/v1/workloads"), "workloads")
@@ -151,6 +209,12 @@ def play(product: Product, refs: Mapping[str, str]) -> Run:
             product.by_hand("resume", ref)
         controller.until(lambda: states() == {"Watching"})
         until(lambda: product.ready() == product.wanted)
+        kept = controller.post(
+            f"/api/v1/workloads/{refs['Deployment']}/keep",
+            {"for": "4h", "reason": "a demonstration"},
+            token=a_person(product.lab, product.team),
+        )
+        assert text(kept, "keepBy").endswith(":jo"), kept
     found = {kind: product.object(ref) for kind, ref in refs.items()}
     return Run(
         refs=refs,
@@ -163,6 +227,7 @@ def play(product: Product, refs: Mapping[str, str]) -> Run:
         after=uids(product, refs),
         reasons={kind: reasons.get(ref, "") for kind, ref in refs.items()},
         writes=writes,
+        asked=(),
     )
 
 
@@ -194,3 +259,32 @@ def test_what_would_lose_its_work_is_told_and_kept(run: Run, kind: str) -> None:
 def test_of_nothing_but_levers_something_was_written(run: Run) -> None:
     written = sorted(json.dumps(one.told) for one in run.writes)
     assert len(written) == len(PAUSABLE) + 1, written
+
+
+def test_no_right_is_granted_that_is_not_used_and_none_is_missing(run: Run) -> None:
+    used = {right(one) for one in run.asked if one.response_status.code != 403}
+
+    assert granted() - used == set()
+    assert {right(one) for one in run.asked if one.response_status.code == 403} == set()
+    assert used - granted() == set()
+
+
+def granted() -> set[tuple[str, str, str]]:
+    """Return the rights in the roles that we ship."""
+    roles = yaml.safe_load_all((BASE / "rbac.yaml").read_text())
+    rules = [rule for role in roles for rule in role.get("rules", ())]
+    return {
+        one
+        for rule in rules
+        for one in itertools.product(rule["verbs"], rule["apiGroups"], rule["resources"])
+    }
+
+
+def test_a_warning_whose_book_was_lost_is_brought_up_to_date_and_not_doubled(run: Run) -> None:
+    told = [one for one in run.asked if one.object_ref.resource == "events"]
+    made = [one for one in told if one.verb == "create" and one.response_status.code == 201]
+    again = [one for one in told if one.verb == "patch"]
+    warnings = [one for one in made if text(one.request_object, "reason") == "GpuIdleWarning"]
+
+    assert len(again) == 1
+    assert len(warnings) == len(PAUSABLE) + len(WARN_ONLY) + 1  # and what KEDA scales

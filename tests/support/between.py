@@ -120,7 +120,7 @@ def _handler(between: Between) -> type[BaseHTTPRequestHandler]:
                     self._pass_on(body)
                 else:
                     self._whole(answer.status, "application/json", answer.body)
-            except OSError:
+            except (OSError, http.client.HTTPException):  # either side has gone
                 self.close_connection = True
 
         do_POST = do_PATCH = do_PUT = do_DELETE = do_GET  # noqa: N815 - names that http.server asks for

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -74,14 +74,39 @@ class Controller:
         """Return its resident memory."""
         return int(psutil.Process(self._process.pid).memory_info().rss)
 
+    def peak_memory_bytes(self) -> int:
+        """Return the most resident memory that it ever had (``VmHWM``)."""
+        told = Path(f"/proc/{self._process.pid}/status").read_text()
+        [line] = [one for one in told.splitlines() if one.startswith("VmHWM:")]
+        return int(line.split()[1]) * 1024
+
+    def metrics(self) -> str:
+        """Return its metrics as text."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("GET", "/metrics")
+        try:
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
+
     def get(self, path: str) -> JsonObject:
         """Return what a route answers; empty while it does not."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            connection.request("GET", path)
-            answer: JsonObject = json.loads(connection.getresponse().read())
+            return self._ask("GET", path)
         except (OSError, http.client.HTTPException, ValueError):
             return {}
+
+    def post(self, path: str, body: JsonObject, *, token: str) -> JsonObject:
+        """Ask for something as the holder of a token."""
+        return self._ask("POST", path, json.dumps(body), {"Authorization": f"Bearer {token}"})
+
+    def _ask(
+        self, method: str, path: str, body: str = "", headers: Mapping[str, str] | None = None
+    ) -> JsonObject:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, body or None, headers or {})
+            answer: JsonObject = json.loads(connection.getresponse().read())
         finally:
             connection.close()
         return answer

@@ -50,6 +50,8 @@ QUICK = ("-t", "4", "-g", "0", "-c", "2", "--ack-grace-period", "6")
 
 NODES = (Node(name="node-1", gpus=4), Node(name="node-2", gpus=4))
 
+_PODS_PER_SECOND = 3.0
+"""That a busy machine starts at least; 20 were seen on a quiet one."""
 _API_VERSIONS = {one.kind: one.api_version for one in ALL} | {"DaemonSet": "apps/v1"}
 _PATHS = {one.kind.lower(): one for one in ALL}
 
@@ -95,6 +97,9 @@ class Product:
     directory: Path
     things: Sequence[Thing] = ()
     """What the world has no word for: kinds that others define."""
+    scrape_interval: str = "5s"
+    for_one: bool = False
+    """Whether the lab ends with it, so that there is no need to clear up."""
     kubeconfig: Path = field(init=False)
     """Our ServiceAccount's."""
     prometheus: str = field(init=False)
@@ -110,8 +115,7 @@ class Product:
             kubelet = FakeKubelet(self.lab.api("kubelet"), self.world, pace=age)
             self.kubelet = self._stack.enter_context(kubelet)
             self._stack.callback(self._clear)
-            for one in self.world.workloads:
-                self.apply(manifest(one))
+            self._make_workloads()
             self._make_things()
             self._until_everything_runs()
             self.kubelet.pace = Pace()
@@ -169,11 +173,11 @@ class Product:
             ("-r", mode, *telemetry, *QUICK, *arguments),
         )
 
-    def by_hand(self, *arguments: str) -> str:
-        """Run a command of ours as the administrator would, and return what it prints."""
+    def by_hand(self, *arguments: str, kubeconfig: Path | None = None) -> str:
+        """Run a command of ours, as the administrator by default, and return what it prints."""
         done = subprocess.run(
             [sys.executable, "-m", "gpu_pruner.cli", *arguments],
-            env=os.environ | {"KUBECONFIG": str(self.lab.kubeconfig())},
+            env=os.environ | {"KUBECONFIG": str(kubeconfig or self.lab.kubeconfig())},
             capture_output=True,
             text=True,
             check=False,
@@ -242,11 +246,16 @@ class Product:
     # Beginning and end.
 
     def _until_everything_runs(self) -> None:
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS + self.wanted / _PODS_PER_SECOND
         while (ready := self.ready()) < self.wanted:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{ready} of {self.wanted} pods are Ready")
-            time.sleep(0.2)
+            time.sleep(0.2 + self.wanted / 500)
+
+    def _make_workloads(self) -> None:
+        bodies: list[object] = [manifest(one) for one in self.world.workloads]
+        if bodies:
+            self.apply({"apiVersion": "v1", "kind": "List", "items": bodies})
 
     def _make_things(self) -> None:
         if self.things:
@@ -276,11 +285,13 @@ class Product:
             self.directory / "prometheus",
             data=data,
             static_configs=tuple(targets),
-            scrape_interval="5s",
+            scrape_interval=self.scrape_interval,
         )
         return self._stack.enter_context(server).url
 
     def _clear(self) -> None:
+        if self.for_one:
+            return
         self.kubelet.thaw()
         self.lab.reset(keep=[OUR_NAMESPACE])
 
@@ -342,6 +353,13 @@ def record(entry: Entry) -> JsonObject:
         text(entry.request_object, "metadata", "annotations", PAUSED) or "{}"
     )
     return found
+
+
+def right(entry: Entry) -> tuple[str, str, str]:
+    """Return which right a request used: verb, group, and resource with its subresource."""
+    at = entry.object_ref
+    place = f"{at.resource}/{at.subresource}" if at.subresource else at.resource
+    return entry.verb, at.api_group, place
 
 
 def phases(entries: Sequence[Entry]) -> list[str]:
