@@ -16,10 +16,10 @@ import msgspec
 
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.sim.access import Access, Person
+from gpu_pruner.sim.bodies import decoded_body, object_body, object_of_kind
 from gpu_pruner.sim.deletes import DeleteOptions, Dependents
-from gpu_pruner.sim.exchange import JSON, Exchange
+from gpu_pruner.sim.exchange import Exchange
 from gpu_pruner.sim.failures import (
-    bad_request,
     invalid_option,
     no_such_path,
     not_allowed,
@@ -37,7 +37,7 @@ from gpu_pruner.sim.state import State
 from gpu_pruner.sim.store import Item
 from gpu_pruner.sim.tables import TABLE, encode_table
 from gpu_pruner.sim.targets import Target
-from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text
+from gpu_pruner.sim.tree import JsonObject, child, number, text
 from gpu_pruner.sim.watching import Watch, WatchOptions
 from gpu_pruner.sim.writes import WriteOptions
 
@@ -207,7 +207,7 @@ class Api:
             closing.cancel()
 
     async def _review(self, call: _Call) -> None:
-        target, body = call.target, _object(call.exchange)
+        target, body = call.target, object_body(call.exchange)
         if target.subresource == "token":
             account = self._writer.existing(target)
             answer = token_for(account, body, access=self._access, now=self._now())
@@ -216,7 +216,7 @@ class Api:
         await call.exchange.answer(msgspec.json.encode(answer), status=HTTPStatus.CREATED)
 
     async def _create(self, call: _Call) -> None:
-        body = _object_of(call.target.resource, call.exchange)
+        body = object_of_kind(call.target.resource, call.exchange)
         item = self._writer.create(call.target, body, call.options)
         await self._send(call, item, status=HTTPStatus.CREATED)
 
@@ -224,7 +224,7 @@ class Api:
         kind = call.exchange.header("Content-Type").partition(";")[0].strip()
         if unsupported(kind, call.target.resource):
             raise unsupported_media(kind)
-        patch = Patch(kind, _decoded(call.exchange.body))
+        patch = Patch(kind, decoded_body(call.exchange.body))
         if call.target.subresource == "scale":
             patch = patched_scale(self._writer.existing(call.target), patch.body)
         return self._writer.patch(call.target, patch, call.options)
@@ -232,11 +232,11 @@ class Api:
     async def _replace(self, call: _Call) -> None:
         target, options = call.target, call.options
         if target.subresource == "scale":
-            scale = _object(call.exchange)
+            scale = object_body(call.exchange)
             patch = replaced_scale(self._writer.existing(target), scale)
             await self._send(call, self._writer.patch(target, patch, options))
             return
-        body = _object_of(target.resource, call.exchange)
+        body = object_of_kind(target.resource, call.exchange)
         if target.resource.upserts and self._store.get(target.resource, target.key) is None:
             item = self._writer.create(target, body, options)
             await self._send(call, item, status=HTTPStatus.CREATED)
@@ -245,7 +245,7 @@ class Api:
 
     async def _delete(self, call: _Call) -> None:
         exchange, target = call.exchange, call.target
-        asked = _object(exchange) if exchange.body else {}
+        asked = object_body(exchange) if exchange.body else {}
         options = _delete_options(exchange, asked)
         item, is_gone = self._writer.delete(target, options, dry_run=call.query.dry_run)
         if not is_gone:
@@ -293,33 +293,6 @@ def _head(call: _Call) -> JsonObject:
 def _deleted(resource: Resource, item: Item) -> JsonObject:
     group: JsonObject = {"group": resource.group} if resource.group else {}
     return {"name": item.name, **group, "kind": resource.plural, "uid": item.uid}
-
-
-def _decoded(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"the body is not JSON: {error}"[:200]) from error
-
-
-def _object(exchange: Exchange) -> JsonObject:
-    kind = exchange.header("Content-Type").partition(";")[0].strip()
-    if kind not in {"", JSON}:
-        raise unsupported_media(kind)
-    decoded = _decoded(exchange.body)
-    if not isinstance(decoded, dict):
-        raise bad_request("the body is not an object")
-    return mapping(decoded)
-
-
-def _object_of(resource: Resource, exchange: Exchange) -> JsonObject:
-    """Read an object, which is of the kind of its path, and says so where that is a custom one."""
-    decoded = _object(exchange)
-    stated = (text(decoded, "apiVersion"), text(decoded, "kind"))
-    says_nothing = stated == ("", "") and not resource.custom
-    if not says_nothing and stated != (resource.api_version, resource.kind):
-        raise bad_request(f"{stated[0]} {stated[1]} cannot be handled as a {resource.kind}")
-    return decoded
 
 
 async def _end_when_closed(exchange: Exchange, watch: Watch) -> None:

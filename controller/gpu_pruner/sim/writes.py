@@ -23,6 +23,7 @@ from gpu_pruner.sim.failures import (
     mistyped,
     not_found,
 )
+from gpu_pruner.sim.halves import desired_of, isolated
 from gpu_pruner.sim.identity import Identities
 from gpu_pruner.sim.managers import Manager, managed_fields
 from gpu_pruner.sim.metadata import check_metadata, mistyped_metadata, without_empty
@@ -33,13 +34,12 @@ from gpu_pruner.sim.resources import (
     NAMESPACES,
     PODS,
     Catalogue,
-    Resource,
     resources_of_crd,
 )
 from gpu_pruner.sim.schema import admitted
 from gpu_pruner.sim.store import Item, Store
 from gpu_pruner.sim.targets import Target
-from gpu_pruner.sim.tree import JsonObject, child, mapping, text, texts, with_value, without
+from gpu_pruner.sim.tree import JsonObject, child, mapping, text, with_value, without
 
 _SERVER_OWNED = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "selfLink")
 _GENERATED_LENGTH = 5
@@ -181,7 +181,7 @@ class Writer:
             for key, value in mapping(after, "metadata").items()
             if key not in _SERVER_OWNED
         }
-        wanted = _isolated(
+        wanted = isolated(
             target, with_value(after, ("metadata",), to=metadata | owned), before=before.body
         )
         wanted = defaulted(resource, wanted)
@@ -216,7 +216,7 @@ class Writer:
         if (
             old
             and isinstance(generation, int)
-            and _desired(wanted, resource) != _desired(old, resource)
+            and desired_of(wanted, resource) != desired_of(old, resource)
         ):
             wanted = with_value(wanted, ("metadata", "generation"), to=generation + 1)
         wanted = self._managed(target, wanted, old, manager=options.manager)
@@ -288,35 +288,3 @@ class Writer:
         if child(item.body, "status", "conditions"):
             return item
         return self._store.put(CRDS, with_value(item.body, ("status",), to=status))
-
-
-def _isolated(target: Target, after: JsonObject, *, before: JsonObject) -> JsonObject:
-    """Keep the half of the object that this endpoint may not change."""
-    if not target.resource.has_status:
-        return after
-    if target.subresource != "status":
-        if "status" in before:
-            return with_value(after, ("status",), to=before["status"])
-        return without(after, ("status",))
-    kept = dict(before)
-    if not target.resource.custom:
-        annotations = child(after, "metadata", "annotations")
-        if annotations is not None:
-            kept = with_value(kept, ("metadata", "annotations"), to=annotations)
-    if "status" in after:
-        return with_value(kept, ("status",), to=after["status"])
-    return without(kept, ("status",))
-
-
-def _desired(body: JsonObject, resource: Resource) -> JsonObject:
-    """Return what generation counts changes of.
-
-    Of a Deployment that includes the annotations, as on a real server; of a custom resource,
-    everything but metadata and status; of everything else, spec.
-    """
-    if resource.custom:
-        return {key: body[key] for key in body if key not in {"metadata", "status"}}
-    desired: JsonObject = {"spec": body.get("spec")}
-    if resource.kind == "Deployment":
-        desired["annotations"] = texts(body, "metadata", "annotations")
-    return desired
