@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from gpu_pruner.decide.breaker import find_breakers
 from gpu_pruner.decide.plan import plan
 from gpu_pruner.decide.pulse import Pulse, applied, feel
@@ -98,7 +100,8 @@ class Cycle:
         """Publish what is known, for reading: workloads as the leader's books have them."""
         self._number += 1
         standing = tuple(
-            replace(one, book=one.workload.book, action=Action.NONE) for one in found.decisions
+            structs.replace(one, book=one.workload.book, action=Action.NONE)
+            for one in found.decisions
         )
         report = CycleReport(
             number=self._number,
@@ -147,7 +150,7 @@ class Cycle:
             return None, snapshot.breakers
         narrowed = replace(snapshot, workloads=wanted)
         asked = [
-            replace(one, verify=one.verify or snapshot.period)
+            structs.replace(one, verify=one.verify or snapshot.period)
             for one in plan(narrowed, self.rules).decisions
         ]
         verified = await verify(asked, self.source, clock=self.clock, rules=self.rules)

@@ -43,9 +43,11 @@ class DeviceFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For example ``engine peak 0.412 at 14:02`` or ``18 of 35 minutes seen``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What was decided for one workload, and why, in one sentence."""
+class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What was decided for one workload, and why, in one sentence.
+
+    A Struct, because a plan makes one for every workload of the cluster.
+    """
 
     workload: Workload
     verdict: Verdict

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
 from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, Result
 from gpu_pruner.model.plan import Action, Decision, Plan
 from gpu_pruner.model.verdict import Reason
@@ -49,16 +51,16 @@ def _as_it_is(
     root, before = decision.workload.root, decision.workload.book
     if decision.action is Action.WARN and root in unheard:
         told = _sentence(decision.message, Reason.NOT_DELIVERED.rule, unheard[root].detail)
-        return replace(decision, book=before, reason=Reason.NOT_DELIVERED, message=told)
+        return structs.replace(decision, book=before, reason=Reason.NOT_DELIVERED, message=told)
     outcome = failed.get(root)
     if outcome is None:
         return decision
     if decision.action in _ACTS:
         told = _sentence(f"The {outcome.action} did not happen ({outcome.result.value})")
         told = _sentence(told, outcome.detail, decision.message)
-        return replace(decision, book=before, reason=Reason.REFUSED, message=told)
+        return structs.replace(decision, book=before, reason=Reason.REFUSED, message=told)
     told = _sentence(decision.message, "This could not be remembered", outcome.detail)
-    return replace(decision, book=before, message=told)
+    return structs.replace(decision, book=before, message=told)
 
 
 def _sentence(*parts: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
 from support.story import CYCLE, Story, told_rules
 from support.telling_time import START
 from support.world import World
@@ -60,7 +61,7 @@ def test_a_check_that_does_not_reach_back_far_enough_proves_nothing() -> None:
     told = story(train={"book": DUE | {"warned_at": "-50m"}})
     snapshot = told.snapshot(START)
     wanted = only(plan(snapshot, told.rules))
-    short = replace(wanted, verify=Period.ending(START, length=2100, step_seconds=60))
+    short = structs.replace(wanted, verify=Period.ending(START, length=2100, step_seconds=60))
     made = {wanted.workload.root.uid: told.verification(short)}
     found = only(plan(snapshot, told.rules, verifications=made))
     assert (found.action, found.reason) == (Action.NONE, Reason.VERIFY_FAILED)

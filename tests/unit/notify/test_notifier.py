@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from structlog.testing import capture_logs
 from support.decisions import a_decision
 from support.manual_clock import NOON, ManualClock
@@ -136,7 +137,7 @@ async def test_every_message_leaves_a_log_line(mode: Mode) -> None:
 async def test_what_is_only_warned_about_is_told_in_the_words_of_a_rehearsal() -> None:
     world = World()
     decision = a_decision(book=WARNED)
-    warned = replace(decision, workload=replace(decision.workload, warn_only=True))
+    warned = structs.replace(decision, workload=replace(decision.workload, warn_only=True))
     await world.notifier.deliver(warned, MessageKind.WARNING)
     (event,) = world.events
     assert str(event["message"]).startswith("Rehearsal: ")
