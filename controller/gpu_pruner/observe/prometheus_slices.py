@@ -39,9 +39,10 @@ class Slices:
     def of(self, ask: Ask, period: Period, *, interval: Seconds) -> Period:
         """Return the part of a screen's period that is asked for.
 
-        Movement is told of the step before the newest, in which almost every sample has arrived;
-        where samples come so late that most devices stand still in it, it is told of the whole
-        period from then on.
+        Movement is told of the step before the newest, in which almost every sample has arrived,
+        and where a step may have one sample only, once more of the step before that; where samples
+        come so late that most devices stand still in it, it is told of the whole period from then
+        on.
 
         Args:
             ask: what a field is asked for.
@@ -58,7 +59,8 @@ class Slices:
         if self._late:
             return period
         last = period.last - 1
-        first = min(round(until / step) - 1, last)
+        again = 1 if 2 * interval > step else 0
+        first = min(round(until / step) - 1, last) - again
         return replace(period, first=max(period.first, first), last=last)
 
     def done(self, period: Period, columns: Iterable[Column]) -> None:

@@ -54,11 +54,17 @@ def test_a_longer_slice_is_asked_for_whole() -> None:
     assert set(asked(slices, Period(95, 100, 60.0)).values()) == {(95, 100)}
 
 
+def test_a_step_with_one_sample_is_asked_for_movement_twice() -> None:
+    slices = Slices()
+    slices.done(COLD, [moved(1.0)])
+    assert asked(slices, NEXT, interval=50.0)[Ask.MOVES] == (98, 99)
+
+
 def test_slow_scrapes_are_asked_for_over_longer_steps() -> None:
     slices = Slices()
     slices.done(Period(0, 49, 120.0), [moved(1.0)])
     assert asked(slices, Period(48, 50, 120.0), interval=120.0) == {
-        Ask.PEAKS: (48, 50), Ask.WORK: (48, 50), Ask.MOVES: (49, 49),
+        Ask.PEAKS: (48, 50), Ask.WORK: (48, 50), Ask.MOVES: (48, 49),
     }  # fmt: skip
 
 
