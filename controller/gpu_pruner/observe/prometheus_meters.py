@@ -30,6 +30,9 @@ does at any of them in a week is not seen, and the model stays unproven."""
 _WORK = {Signal.ENGINE: 0.01, Signal.SM: 0.01, Signal.UTIL: 0.0}
 """Above this, in the signal's unit, a meter shows work."""
 
+_MOST = {Signal.ENGINE: 1.1, Signal.SM: 1.1, Signal.UTIL: 100.0}
+"""Above this, whatever the scale, it is no reading: exporters print blanks of 2^47 and more."""
+
 _LABELS = msgspec.json.Decoder(dict[str, str])
 
 
@@ -45,7 +48,7 @@ def questions(fields: Iterable[Field], scope: Scope) -> Iterator[tuple[Field, st
         if field.use is Use.PRIMARY:
             above = _WORK[field.signal] / field.scale
             devices = (scope.selector(field.metric, f'{uuid}!=""') for uuid in field.uuids)
-            series = " or ".join(f"{one} > {above:g}" for one in devices)
+            series = " or ".join(f"{one} > {above:g} <= {_MOST[field.signal]:g}" for one in devices)
             yield field, f"group by ({by}) ({series})"
 
 

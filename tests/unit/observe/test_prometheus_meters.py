@@ -21,9 +21,9 @@ ENERGY = BY_METRIC["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"]
 def test_only_what_could_convict_is_asked_for() -> None:
     assert dict(questions([ENGINE, UTIL, ENERGY], Scope(matcher='cluster="east"'))) == {
         ENGINE: 'group by (modelName, model_name) '
-        '(DCGM_FI_PROF_GR_ENGINE_ACTIVE{UUID!="",cluster="east"} > 0.01)',
+        '(DCGM_FI_PROF_GR_ENGINE_ACTIVE{UUID!="",cluster="east"} > 0.01 <= 1.1)',
         UTIL: 'group by (modelName, model_name) '
-        '(DCGM_FI_DEV_GPU_UTIL{UUID!="",cluster="east"} > 0)',
+        '(DCGM_FI_DEV_GPU_UTIL{UUID!="",cluster="east"} > 0 <= 100)',
     }  # fmt: skip
 
 
