@@ -152,7 +152,12 @@ def literal(text: str) -> str:
     Returns:
         For example ``GPU-a.b`` becomes ``GPU-a\\.b``.
     """
-    plain = "".join(c if c.isalnum() or c in "-_" else f"\\{c}" for c in text if c.isprintable())
+    # Only ASCII may be escaped: RE2 refuses a backslash before anything else.
+    plain = "".join(
+        f"\\{c}" if c.isascii() and not (c.isalnum() or c in "-_") else c
+        for c in text
+        if c.isprintable()
+    )
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 

@@ -106,6 +106,7 @@ def test_metric_names_are_unique() -> None:
         ("GPU-a.*", r"GPU-a\\.\\*"),
         ('a"} or vector(1) #', r"a\\\"\\}\\ or\\ vector\\(1\\)\\ \\#"),
         ("a\nb\\", r"ab\\\\"),
+        ("GPU\u2013\u00e9", "GPU\u2013\u00e9"),
     ],
 )
 def test_a_hostile_uuid_matches_only_itself(text: str, pattern: str) -> None:
