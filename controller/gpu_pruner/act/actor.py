@@ -9,7 +9,7 @@ what became of a patch is read off the lever object in a later cycle. Called by 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_pruner.act.books import ClusterBook, NoBooks
 from gpu_pruner.act.checks import (
@@ -22,15 +22,13 @@ from gpu_pruner.act.checks import (
     serves,
     untold,
 )
-from gpu_pruner.act.governors import governor_of
-from gpu_pruner.act.lever import Lever
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.patches import patch_of
 from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
 from gpu_pruner.act.ports import Cluster
+from gpu_pruner.act.targets import Target, look
 from gpu_pruner.act.wishes import wish_against
-from gpu_pruner.errors import ActionRefused, ClusterError, Conflict, NotFound
-from gpu_pruner.kube.wire import Owner
+from gpu_pruner.errors import ActionRefused, ClusterError, Conflict
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.clock import Clock
@@ -43,27 +41,6 @@ from gpu_pruner.model.workload import RootRef
 
 CONTROLLER = "gpu-pruner"
 """Who orders what no person ordered; its own books are written by `loop`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """A root as it is right now, with its lever."""
-
-    root: RootRef
-    """With the uid of the live object."""
-    top: Owner
-    """The root object."""
-    own: Lever
-    """The root's own lever."""
-    lever: Lever
-    """What pauses it: its own, or that of what owns its size."""
-    live: Owner
-    """The lever object: the root, or what owns its size."""
-
-    @property
-    def itself(self) -> _Target:
-        """Return the root with its own lever, whatever governs it."""
-        return replace(self, lever=self.own, live=self.top)
 
 
 class Actor:
@@ -153,7 +130,7 @@ class Actor:
     async def _pause(
         self, order: PauseOrder, book: Book | None, freshness: Freshness
     ) -> tuple[Result, str]:
-        target = await self._look(order.root)
+        target = await look(self._client, self._levers, order.root)
         await self._check(order, target)
         current = await self._current_book(target.root, book)
         record = self._record(order, target)
@@ -166,7 +143,7 @@ class Actor:
         await self._patch(target, body)
         return Result.DONE, f"being paused; {_size(record)}{note}"
 
-    async def _check(self, order: PauseOrder, target: _Target) -> None:
+    async def _check(self, order: PauseOrder, target: Target) -> None:
         """Pass where nothing that stands in the cluster now is against a pause.
 
         Raises:
@@ -212,8 +189,8 @@ class Actor:
         return ""
 
     async def _restore(self, root: RootRef, by: str, why: str) -> tuple[Result, str]:
-        target = await self._look(root)
-        if _is_ours(target.itself):  # what governs it came after our pause
+        target = await look(self._client, self._levers, root)
+        if target.itself.is_paused_by_us:  # what governs it came after our pause
             target = target.itself
         on_object = record_on(target.lever, target.live)
         if not target.lever.is_paused(target.live):
@@ -230,7 +207,7 @@ class Actor:
         return Result.DONE, f"being restored; {_size(record)}{note}"
 
     async def _already_running(
-        self, target: _Target, on_object: PauseRecord | None
+        self, target: Target, on_object: PauseRecord | None
     ) -> tuple[Result, str]:
         detail = "somebody restarted it already"
         if on_object is None:
@@ -256,32 +233,6 @@ class Actor:
         except ClusterError as error:
             return f"; its GPUWorkload could not be told: {error}"
         return ""
-
-    async def _look(self, root: RootRef) -> _Target:
-        """Read the root as it is now.
-
-        Raises:
-            ActionRefused: no lever, no such object, or another object of that name.
-        """
-        lever = self._levers.find(root.kind, root.group)
-        if lever is None:
-            known = ", ".join(sorted(self._levers.kinds))
-            raise ActionRefused(f"{root.kind} cannot be paused or resumed; these can: {known}")
-        try:
-            live = await self._client.get(
-                lever.resource, root.name, namespace=root.namespace, decode=lever.decode
-            )
-        except NotFound as error:
-            raise ActionRefused(f"{root.ref} does not exist any more") from error
-        meta = live.metadata
-        if not (meta.uid and meta.resource_version):
-            raise ClusterError(f"{root.ref} was answered without uid or resourceVersion")
-        if root.uid not in {"", meta.uid}:
-            raise ActionRefused(f"another {root.kind} of that name has taken its place")
-        found = replace(root, uid=meta.uid)
-        governor = await governor_of(self._client, found)
-        above, held = governor or (lever, live)
-        return _Target(root=found, top=live, own=lever, lever=above, live=held)
 
     async def _book_of(self, root: RootRef) -> Book | None:
         found = await self._books.read(root)
@@ -311,7 +262,7 @@ class Actor:
             raise ActionRefused(problem)
         return found.book
 
-    def _record(self, order: PauseOrder, target: _Target) -> PauseRecord:
+    def _record(self, order: PauseOrder, target: Target) -> PauseRecord:
         meta = target.live.metadata
         return PauseRecord(
             lever=target.lever.kind,
@@ -326,17 +277,9 @@ class Actor:
             by=order.by[:MAX_BY],
         )
 
-    async def _patch(self, target: _Target, body: Mapping[str, object]) -> None:
+    async def _patch(self, target: Target, body: Mapping[str, object]) -> None:
         meta = target.live.metadata
         await self._client.patch(target.lever.resource, meta.name, body, namespace=meta.namespace)
-
-
-def _is_ours(target: _Target) -> bool:
-    """Return whether a root is paused by its own lever, and by us."""
-    record = record_on(target.lever, target.live)
-    if record is None or not target.lever.is_paused(target.live):
-        return False
-    return target.lever.is_pause_of(target.live, record)
 
 
 def _size(record: PauseRecord) -> str:
