@@ -15,6 +15,7 @@ from support.between import Between, Order
 from support.controller import WAIT_SECONDS, Controller
 from support.product import Product, until
 
+from gpu_pruner.model.annotations import HOLD
 from gpu_pruner.sim.tree import JsonObject, text
 
 LEASE_SECONDS = 6.0
@@ -74,6 +75,11 @@ class Replicas:
         finally:
             stopped.signal(signal.SIGCONT)
 
+    def release(self) -> None:
+        """Let the world go its way."""
+        spaces = {one.namespace for one in self.product.world.workloads}
+        self.product.lab.kubectl("annotate", "namespace", *spaces, f"{HOLD}-")
+
     def kill_leader(self) -> str:
         """Kill the leader and return its name."""
         former = self.holder
@@ -86,9 +92,21 @@ def replicas(
     product: Product,
     *arguments: str,
     kubeconfigs: Mapping[str, Path | None] = MappingProxyType({"a": None, "b": None}),
+    held: bool = False,
 ) -> Iterator[Replicas]:
-    """Run several, by name; the first of them leads when this begins."""
+    """Run several, by name; one of them leads when this begins.
+
+    Until all are there the world is held, or on a busy machine the story would be over by then.
+
+    Args:
+        product: the world.
+        arguments: for each of them.
+        kubeconfigs: by name; None is that of our ServiceAccount.
+        held: whether it stays held until somebody calls `Replicas.release`.
+    """
     it = Replicas(product)
+    spaces = {one.namespace for one in product.world.workloads}
+    product.lab.kubectl("annotate", "namespace", *spaces, f"{HOLD}=true")
     try:
         for name, kubeconfig in kubeconfigs.items():
             more = (*TIMES, "--lease-identity", name, *arguments)
@@ -97,6 +115,8 @@ def replicas(
             it.until(lambda one=one: one.get("/readyz").get("ready"))
             it.until(lambda: it.holder)
         it.until(lambda: it.leader.get("/readyz").get("leading") is True)
+        if not held:
+            it.release()
         yield it
     finally:
         codes = {}
