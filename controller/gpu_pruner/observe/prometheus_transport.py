@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TypedDict, Unpack
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ import urllib3
 from requests.adapters import BaseAdapter
 from urllib3.exceptions import InsecureRequestWarning, MaxRetryError, NameResolutionError
 
-from gpu_pruner.errors import PrometheusError
+from gpu_pruner.errors import ObservationError, PrometheusError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.foreign import quoted, skew
 from gpu_pruner.model.units import Seconds
@@ -34,6 +35,9 @@ CONNECT_SECONDS: Seconds = 3.0
 """Longest wait for a connection; real seconds, as are all waits here."""
 
 _CHUNK = 2**18
+_SHORTEST_SECRET = 7
+"""Characters; ``Bearer`` and ``Basic`` are shorter."""
+
 _MANY_REDIRECTS = range(300, 400)
 
 RETRY = urllib3.Retry(
@@ -92,6 +96,7 @@ class Transport:
         self._session.auth = auth_for(settings)
         # Unpacking costs us, and packing the server, more than the network in a cluster does.
         self._session.headers.update({"User-Agent": "gpu-pruner", "Accept-Encoding": "identity"})
+        self._settings_headers = tuple(settings.headers)
         for name, value in settings.headers.items():
             self._session.headers[name] = value.get_secret_value()
         if self.verify is False:
@@ -124,8 +129,13 @@ class Transport:
         if response.status_code in _MANY_REDIRECTS:
             raise PrometheusError(f"{self.server} {_redirected(response)}")
         if response.status_code != requests.codes.ok:
-            raise replies.refusal(response.status_code, body, server=self.server)
-        reply = replies.read(body, server=self.server)
+            told = self._without_secrets(body, response)
+            raise replies.refusal(response.status_code, told, server=self.server)
+        reply: replies.Reply | None = None
+        with suppress(ObservationError):
+            reply = replies.read(body, server=self.server)
+        if reply is None:
+            reply = replies.read(self._without_secrets(body, response), server=self.server)
         self._notes.update(dict.fromkeys(quoted(note) for note in reply.infos))
         return Answer(reply)
 
@@ -167,6 +177,15 @@ class Transport:
         if found is not None:
             self.clock_skew_seconds = found
         return response, body
+
+    def _without_secrets(self, body: bytearray, response: requests.Response) -> bytearray:
+        """Return an answer that will be quoted without what our request carried in its headers."""
+        sent = response.request.headers
+        for name in ("Authorization", *self._settings_headers):
+            for word in sent.get(name, "").split():
+                if len(word) >= _SHORTEST_SECRET:
+                    body = body.replace(word.encode("latin-1", "replace"), b"...")
+        return body
 
     def _body(self, response: requests.Response) -> bytearray:
         """Read the body, within the limits of size and time."""

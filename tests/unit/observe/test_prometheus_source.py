@@ -16,7 +16,7 @@ from support.prometheus import free_port
 from support.screens import peaks_of
 from support.scripted import Answer, ScriptedServer
 
-from gpu_pruner.errors import IncompleteData, PrometheusError
+from gpu_pruner.errors import IncompleteData, ObservationError, PrometheusError
 from gpu_pruner.model.signals import DeviceId, Period, Signal
 from gpu_pruner.observe import prometheus_queries, prometheus_transport
 from gpu_pruner.observe.prometheus import PrometheusSource
@@ -326,6 +326,20 @@ async def test_credentials_in_the_url_are_used_and_never_told(server: ScriptedSe
     assert server.seen[0].headers["Authorization"] == "Basic dXNlcjpzM2NyZXQ="
     assert "s3cret" not in said
     assert server.url in said
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 500, 502])
+async def test_an_answer_that_repeats_our_secrets_is_told_without_them(status: int) -> None:
+    words = "unknown key key-s3cr3t, unknown token 'tok-s3cr3t'"
+    body = json.dumps({"status": "error", "errorType": "auth", "error": words})
+    for text in (words, body, success(warnings=[words])):
+        with ScriptedServer({}, Answer(text, status=status)) as running:
+            async with source_of(
+                running.url, token="tok-s3cr3t", headers={"X-Api-Key": "key-s3cr3t"}
+            ) as source:
+                with pytest.raises(ObservationError) as caught:
+                    await source.screen(now=NOON, back_to=NOON)
+        assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
 
 
 async def test_extra_headers_are_sent(server: ScriptedServer) -> None:
