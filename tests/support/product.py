@@ -52,6 +52,8 @@ NODES = (Node(name="node-1", gpus=4), Node(name="node-2", gpus=4))
 
 _PODS_PER_SECOND = 3.0
 """That a busy machine starts at least; 20 were seen on a quiet one."""
+_AT_ONCE = 50
+"""Objects that one kubectl makes: it is slow and has its patience."""
 _API_VERSIONS = {one.kind: one.api_version for one in ALL} | {"DaemonSet": "apps/v1"}
 _PATHS = {one.kind.lower(): one for one in ALL}
 
@@ -253,9 +255,11 @@ class Product:
             time.sleep(0.2 + self.wanted / 500)
 
     def _make_workloads(self) -> None:
-        bodies: list[object] = [manifest(one) for one in self.world.workloads]
-        if bodies:
-            self.apply({"apiVersion": "v1", "kind": "List", "items": bodies})
+        described = [manifest(one) for one in self.world.workloads]
+        for start in range(0, len(described), _AT_ONCE):
+            some = described[start : start + _AT_ONCE]
+            bodies: JsonObject = {"apiVersion": "v1", "kind": "List", "items": some}
+            self.lab.kubectl("create", "-f", "-", stdin=json.dumps(bodies))
 
     def _make_things(self) -> None:
         if self.things:
