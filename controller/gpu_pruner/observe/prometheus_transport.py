@@ -17,7 +17,13 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 from requests.adapters import BaseAdapter
-from urllib3.exceptions import InsecureRequestWarning, MaxRetryError, NameResolutionError
+from urllib3.exceptions import (
+    HTTPError,
+    InsecureRequestWarning,
+    MaxRetryError,
+    NameResolutionError,
+    ReadTimeoutError,
+)
 
 from gpu_pruner.errors import ObservationError, PrometheusError
 from gpu_pruner.model.clock import Clock
@@ -35,6 +41,7 @@ CONNECT_SECONDS: Seconds = 3.0
 """Longest wait for a connection; real seconds, as are all waits here."""
 
 _CHUNK = 2**18
+_BROKEN_OFF = "broke off in the middle of its answer; check its log and any proxy before it"
 _SHORTEST_SECRET = 7
 """Characters; ``Bearer`` and ``Basic`` are shorter."""
 
@@ -191,7 +198,8 @@ class Transport:
         """Read the body, within the limits of size and time."""
         body = bytearray()
         deadline = time.monotonic() + self._timeout
-        for chunk in response.iter_content(_CHUNK):
+        # Whatever has come, however little: a full chunk of a trickle may take hours.
+        while chunk := self._piece(response):
             body += chunk
             if len(body) > LARGEST_BODY:
                 raise replies.QueryTooLarge(
@@ -200,6 +208,15 @@ class Transport:
             if time.monotonic() > deadline:
                 raise PrometheusError(f"{self.server} {self._slow()}")
         return body
+
+    def _piece(self, response: requests.Response) -> bytes:
+        """Return what has come of a body, decoded; empty at its end."""
+        try:
+            return response.raw.read1(_CHUNK, decode_content=True)
+        except ReadTimeoutError as error:
+            raise PrometheusError(f"{self.server} {self._slow()}") from error
+        except HTTPError as error:
+            raise PrometheusError(f"{self.server} {_BROKEN_OFF}") from error
 
     def _slow(self) -> str:
         return (
@@ -220,8 +237,6 @@ class Transport:
             return self._slow()
         if isinstance(reason, NameResolutionError):
             return "cannot be found: the host name does not resolve; check prometheus.url"
-        if isinstance(error, requests.exceptions.ChunkedEncodingError):
-            return "broke off in the middle of its answer; check its log and any proxy before it"
         if isinstance(error, requests.ConnectionError):
             return "cannot be reached; check prometheus.url, and that it runs and may be reached"
         return f"could not be asked ({type(error).__name__}); check the prometheus settings"

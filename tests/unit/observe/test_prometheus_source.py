@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
 import traceback
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
 
@@ -223,6 +226,23 @@ async def test_silent(server: ScriptedServer) -> None:
     said = await failure(server.url, timeout_seconds=0.2)
     assert "did not answer within 0.2 s" in said
     assert len(server.seen) == 1, "a read timeout is not retried"
+
+
+async def test_a_trickle_is_given_up() -> None:
+    def trickle(listening: socket.socket) -> None:
+        with listening.accept()[0] as caller, suppress(OSError):
+            caller.recv(65536)
+            caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            while True:
+                caller.sendall(b" ")
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=trickle, args=(listening,), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        assert "did not answer within 1 s" in await failure(url, timeout_seconds=1)
+        thread.join()
 
 
 async def test_broken_off(server: ScriptedServer) -> None:
