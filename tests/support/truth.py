@@ -80,8 +80,17 @@ def are_idle_shares(world: World, node: str, rules: Rules, *, now: float) -> boo
     return all(
         Signal.ENGINE in device.readings and is_idle(device, rules, now=now)
         for device in world.devices()
-        if "replica" in device.spec and device.node == node
+        if "replica" in device.spec and device.node == node and is_placed(device)
     )
+
+
+def is_placed(device: Device) -> bool:
+    """Whether anything tells that a device is of its node: the name of the node, or of a pod.
+
+    Of one that names neither nobody can know.
+    """
+    told = str(device.spec.get("node", device.node)).partition(".")[0]
+    return told == device.node or device.spec.get("labels") != "none"
 
 
 def is_provably_idle(world: World, name: str, rules: Rules, *, now: float) -> bool:
