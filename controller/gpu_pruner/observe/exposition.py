@@ -49,7 +49,7 @@ def read_page(text: str, fields: Mapping[str, Field]) -> Page:
     """
     samples: list[ExposedSample] = []
     others: set[str] = set()
-    for line in text.splitlines():
+    for line in text.split("\n"):  # `splitlines` also splits at characters of a label
         words = line.partition("{")[0].split(maxsplit=1)
         if not words or words[0].startswith("#"):
             continue

@@ -46,6 +46,13 @@ def test_labels_are_read_with_all_their_quirks() -> None:
     assert read_labels(r'DCGM_FI_DEV_GPU_UTIL{ a="x\"y" , b="", }') == {"a": 'x"y', "b": ""}
 
 
+def test_a_line_ends_only_where_the_format_says() -> None:
+    page = 'DCGM_FI_DEV_GPU_UTIL{UUID="GPU-a",hpc_job="a\u2028b\x0bc"} 7\r\nup 1\n'
+    (found,) = read_page(page, BY_METRIC).samples
+    assert found.value == 7.0
+    assert read_labels(found.series)["hpc_job"] == "a\u2028b\x0bc"
+
+
 def test_other_metrics_are_named() -> None:
     assert read_page(PAGE + "up 1\n", BY_METRIC).others == {"DCGM_FI_DEV_SM_CLOCK", "up"}
 
