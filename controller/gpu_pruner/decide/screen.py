@@ -327,9 +327,7 @@ class ScreenTable:
             if row.sightings or row.unnamed:
                 kept[device] = row
         self._rows = kept
-        self._sightings = {
-            subject: one for subject, one in self._sightings.items() if one.last >= base
-        }
+        self._sightings = {}  # subjects that nobody sends any more are found nowhere else
         self._rebase(base)
 
     def _forget_everything(self) -> None:

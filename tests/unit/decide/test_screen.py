@@ -6,7 +6,16 @@ from support.screens import screen_of
 from support.story import told_rules
 
 from gpu_pruner.decide.screen import ScreenTable
-from gpu_pruner.model.signals import DeviceId, Period, PodName, SeriesLabels, Signal, Track
+from gpu_pruner.model.signals import (
+    Column,
+    DeviceId,
+    Period,
+    PodName,
+    SeriesLabels,
+    Signal,
+    Subject,
+    Track,
+)
 from gpu_pruner.model.telemetry import Screen
 
 RULES = told_rules()
@@ -177,3 +186,16 @@ def test_a_slice_of_years_is_cut() -> None:
     table.absorb(long, RULES)
     assert seen(table, 599_966, 600_000) == 11
     assert bits(table) < 400
+
+
+def test_subjects_that_came_anew_in_every_slice_are_let_go_of() -> None:
+    table = ScreenTable()
+    for last in range(1000, 1600):
+        steps = ((last, 0.0),)
+        column = Column(Signal.ENGINE, "engine", [(Subject(DEVICE, LABELS), steps)])
+        found = Screen(
+            period=Period(last - 2, last, 60.0), columns=(column,), scrape_interval_seconds=30.0
+        )
+        table.absorb(found, RULES)
+    assert len(table._sightings) < 300
+    assert seen(table, 1565, 1599) == 35
