@@ -122,6 +122,7 @@ class ScreenTable:
         self.hole_from: int | None = None
         """First step of the longest hole that the newest slice began too late to look into: a
         device came back in it. What it sent meanwhile may have arrived late; None: no such hole.
+        All before the slice is one where everything had to be forgotten.
         """
         self._rows: dict[DeviceId, _Row] = {}
         self._columns: dict[tuple[Signal, str], int] = {}
@@ -148,13 +149,15 @@ class ScreenTable:
         period, kept = screen.period, self._kept_steps(screen.period.step_seconds, rules)
         first = max(period.first, period.last - 2 * kept)
         known = (self._step_seconds, self._threshold)
+        self.hole_from = None
         if known != (period.step_seconds, rules.idle_threshold) or self._is_far(period, kept):
+            if self.newest_step is not None:
+                self.hole_from = self._forgotten(period, rules)
             self._forget_everything()
             self._step_seconds, self._threshold = period.step_seconds, rules.idle_threshold
             self._base, self.newest_step = first, None
         if first < self._base:
             self._rebase(first)
-        self.hole_from = None
         if self.newest_step is None or period.last > self.newest_step:
             self.newest_step = period.last
         same: dict[Facts, Facts] = {}
@@ -296,6 +299,12 @@ class ScreenTable:
     def _kept_steps(step_seconds: Seconds, rules: Rules) -> int:
         """Return for how many steps facts may still be asked for."""
         return int((2 * rules.window_seconds + HOUR) // step_seconds) + 2
+
+    @staticmethod
+    def _forgotten(period: Period, rules: Rules) -> int | None:
+        """Return the first step that could be asked for, where a slice begins after it."""
+        begin = period.last - int(2 * rules.window_seconds // period.step_seconds)
+        return begin if begin + 1 < period.first else None
 
     def _is_far(self, period: Period, kept: int) -> bool:
         """Whether a slice is out of reach of what is known: a long silence, or a clock that jumped.

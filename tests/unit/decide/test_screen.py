@@ -93,6 +93,16 @@ def test_a_hole_that_was_looked_into_is_none_any_more() -> None:
     assert table.hole_from is None
 
 
+def test_what_had_to_be_forgotten_is_a_hole_until_it_was_looked_into() -> None:
+    table = ScreenTable()
+    table.absorb(screen(100, 180), RULES)
+    assert table.hole_from is None
+    table.absorb(screen(88, 90, width=120.0), RULES)
+    assert table.hole_from == 55
+    table.absorb(screen(54, 91, width=120.0), RULES)
+    assert table.hole_from is None
+
+
 def test_work_after_a_long_time_without_work_is_no_hole() -> None:
     table = ScreenTable()
     table.absorb(screen(100, 104, value=0.4), RULES)
