@@ -50,7 +50,8 @@ class Slices:
             interval: time between two samples of a series.
         """
         step, until = period.step_seconds, self._until
-        steady = math.ceil(slice_seconds(interval) / step)
+        # One more: so far back lie the last success and two scrapes that take a step each.
+        steady = math.ceil(slice_seconds(interval) / step) + 1
         if ask is Ask.PEAKS or until is None or period.steps > steady:
             return period
         if ask is Ask.WORK:

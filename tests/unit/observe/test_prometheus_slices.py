@@ -48,6 +48,14 @@ def test_every_step_is_asked_for_however_many_a_cycle_advances() -> None:
     assert seen == set(range(99, 106))
 
 
+def test_scrapes_of_a_minute_have_steady_screens_too() -> None:
+    slices = Slices()
+    slices.done(COLD, [moved(1.0)])
+    assert asked(slices, Period(97, 100, 60.0), interval=60.0) == {
+        Ask.PEAKS: (97, 100), Ask.WORK: (98, 100), Ask.MOVES: (98, 99),
+    }  # fmt: skip
+
+
 def test_a_longer_slice_is_asked_for_whole() -> None:
     slices = Slices()
     slices.done(COLD, [moved(1.0)])
