@@ -11,11 +11,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+import secrets
 import signal
+import socket
 import ssl
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +31,6 @@ import requests
 from support import lab_flags
 from support.api_server import Api
 from support.audit import POLICY, AuditLog, Entry
-from support.prometheus import free_port
 
 from gpu_pruner.sim.tree import JsonObject
 
@@ -46,6 +48,8 @@ _CUSTOM_KINDS = 'jsonpath={.items[?(@.spec.scope=="Namespaced")].metadata.name}'
 _START_SECONDS = 90.0
 _KUBECTL_SECONDS = 180.0
 _STOP_SECONDS = 10.0
+_PORTS = range(15_000, 32_000)
+"""Below Linux' ports of outgoing connections, which begin at 32768."""
 _BUILD = Path(__file__).parents[1] / "lab" / "build.sh"
 
 
@@ -269,9 +273,13 @@ class Lab:
         return found
 
     def _ports(self, count: int) -> list[int]:
+        """Return free ports that no outgoing connection can take while a component is down."""
         found: set[int] = set()
         while len(found) < count:
-            found.add(free_port())
+            port = _PORTS.start + secrets.randbelow(len(_PORTS))
+            with socket.socket() as probe, suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                found.add(port)
         return list(found)
 
     def _wait_until_ready(self) -> None:
