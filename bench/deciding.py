@@ -1,4 +1,7 @@
-"""How long deciding takes: 10,000 workloads in one plan, and how that grows from 1,000."""
+"""How long deciding takes: 10,000 workloads in one plan, and how that grows from 1,000.
+
+The garbage collector is set as the controller sets it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from support.telling_time import START
 from support.world import World
 
 from bench.figures import Figure, middle
+from gpu_pruner.cli.collecting import settle
 from gpu_pruner.decide.plan import plan
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import Rules
@@ -51,6 +55,7 @@ def measure() -> list[Figure]:
     """Plan small and large worlds by turns; CPU seconds, medians."""
     few, many = _Told.of(FEW), _Told.of(MANY)
     small, large = few.snapshot(), many.snapshot()
+    settle()
     times: dict[str, list[float]] = {"few": [], "many": [], "resolve": []}
     for _ in range(REPEATS):
         times["few"].append(cpu_seconds(lambda: plan(small, few.rules)))

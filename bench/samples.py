@@ -61,10 +61,10 @@ async def _awaited(work: Awaitable[list[Figure]]) -> list[Figure]:
 
 
 async def _wide(relay: Relay, url: str, fleet: Fleet) -> list[Figure]:
-    whole = await whole_window(relay, url, joined=True)
-    bare = await whole_window(relay, url, joined=False)
     screen = await _steady_screen(relay, url, window=SHORT)
     verify = await verifying(relay, url, fleet, window=SHORT)
+    whole = await whole_window(relay, url, joined=True)  # last: the server tidies up after it
+    bare = await whole_window(relay, url, joined=False)
     return [
         Figure(
             what=f"samples, {GPUS:,} GPUs, 35 min: the whole window against a screen",
