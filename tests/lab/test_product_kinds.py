@@ -37,7 +37,7 @@ from support.lever_objects import (
     TRAIN_JOB,
     WORKSPACE,
 )
-from support.product import BASE, OURS, Product, Thing, a_world, record, right, until
+from support.product import BASE, OUR_NAMESPACE, OURS, Product, Thing, a_world, record, right, until
 
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.sim.tree import JsonObject, elements, mapping, text, texts, with_value, without
@@ -118,6 +118,8 @@ def named(kind: str, body: JsonObject, namespace: str) -> JsonObject:
 @pytest.fixture(scope="module")
 def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     install_kinds(lab)
+    # So that the Lease is made in this run too, whatever ran before.
+    lab.kubectl("delete", "leases", "--all", "-n", OUR_NAMESPACE, "--ignore-not-found")
     team = lab.namespace()
     things = [
         Thing(named(kind, body, team), pods)

@@ -20,12 +20,16 @@ from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.units import Seconds
 from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.model.workload import OwnerObject, Veto
 from gpu_pruner.resolve.annotations import is_record_of
 
 _PATIENCE_CYCLES = 0.5
-"""How long an order may be on its way before its absence means that it never arrived."""
+_LEAST_PATIENCE: Seconds = 30.0
+"""How long an order may be on its way before its absence means that it never arrived: half a cycle,
+and never less than a slow API server takes. An order that arrived later than that would have paused
+what our book no longer knows of."""
 
 _OURS = frozenset({"", "gpu-pruner"})
 """Writers of a size who are not known to be somebody else."""
@@ -122,7 +126,8 @@ def _not_by_us(standing: Standing) -> Step:
 
 def _is_on_its_way(standing: Standing) -> bool:
     """Whether an order may yet show: it is fresh, or what we see cannot be trusted."""
-    ordered_at, patience = standing.book.paused_at, _PATIENCE_CYCLES * standing.rules.cycle_seconds
+    ordered_at = standing.book.paused_at
+    patience = max(_LEAST_PATIENCE, _PATIENCE_CYCLES * standing.rules.cycle_seconds)
     fresh = ordered_at is not None and abs(standing.now - ordered_at) < patience
     return standing.breaker is not None or fresh
 

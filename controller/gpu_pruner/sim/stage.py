@@ -163,7 +163,9 @@ class Stage:
 
     async def stop_controller(self, how: signal.Signals) -> None:
         """Send the controller a signal and wait for its end; SIGKILL leaves it no say."""
-        for process in self._processes:
+        stopping = tuple(self._processes)
+        self._processes.clear()  # at once: an end that is asked for is no death that ends the play
+        for process in stopping:
             if process.returncode is None:
                 process.send_signal(how)
                 try:
@@ -171,7 +173,6 @@ class Stage:
                 except TimeoutError:
                     process.kill()
                     await process.wait()
-        self._processes.clear()
 
     async def play(self, watch: Callable[[Moment], None]) -> Moment:
         """Play until the story is over, is at fault, or has lost its patience.
