@@ -1,8 +1,8 @@
-"""KServe's own lever: the annotation `serving.kserve.io/stop`.
+"""Pausing by an annotation that a kind's own controller obeys, such as `serving.kserve.io/stop`.
 
-Its controllers then delete what they made (Deployments, Knative Services, LeaderWorkerSets), and
-make it anew when the annotation is gone. Called through `act.levers`; the modules of the two kinds
-are made of it.
+KServe's controllers then delete what they made (Deployments, Knative Services, LeaderWorkerSets),
+and make it anew when the annotation is gone; KEDA holds its target at the size that it is told.
+Called through `act.levers` and `act.governors`; the modules of these kinds are made of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ from gpu_pruner.model.book import PauseRecord
 
 @dataclass(frozen=True, slots=True)
 class StopLever(Lever):
-    """Sets the stop annotation, and sets it back to what it was."""
+    """Sets the annotation, and sets it back to what it was."""
+
+    name: str = KSERVE_STOP
+    """The annotation."""
+    stopped: str = "true"
+    """Its value that means: no pods."""
 
     @override
     def obstacle(self, live: Owner) -> str:
@@ -33,13 +38,13 @@ class StopLever(Lever):
 
     @override
     def former(self, live: Owner) -> Mapping[str, str]:
-        """Return the annotation's value, where it says that nothing is stopped."""
-        value = annotation(live, KSERVE_STOP)
-        return {} if value is None else {KSERVE_STOP: value}
+        """Return the value that somebody else gave the annotation, if so."""
+        value = annotation(live, self.name)
+        return {} if value is None else {self.name: value}
 
     @override
     def is_paused(self, live: Owner) -> bool:
-        """Return whether the service is told to have no pods."""
+        """Return whether the annotation says: no pods."""
         return is_halted(live, self.resource)
 
     @override
@@ -50,11 +55,11 @@ class StopLever(Lever):
 
     @override
     def pause_patch(self, live: Owner, record: PauseRecord) -> Mapping[str, object]:
-        """Return the one patch that stops the service and remembers why."""
-        return patch_of(live, annotations={KSERVE_STOP: "true", PAUSED: encode(record)})
+        """Return the one patch that stops it and remembers what was there."""
+        return patch_of(live, annotations={self.name: self.stopped, PAUSED: encode(record)})
 
     @override
     def restore_patch(self, live: Owner, record: PauseRecord) -> Mapping[str, object]:
-        """Return the one patch that starts the service and ends the record."""
-        before = record.former.get(KSERVE_STOP)
-        return patch_of(live, annotations={KSERVE_STOP: before, PAUSED: None})
+        """Return the one patch that gives it back as it was, and ends the record."""
+        before = record.former.get(self.name)
+        return patch_of(live, annotations={self.name: before, PAUSED: None})
