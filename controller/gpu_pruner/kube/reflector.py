@@ -34,6 +34,11 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _PAGE = 500
 _UNPAGED_AFTER = 3
 """Lists that ran into 410 in a row before the pages are given up for one long answer."""
+_GONE_AFTER = 8
+"""Refusals in a row after which a kind that was there is gone: with `Pace`, after about a minute.
+
+A server that is just starting refuses for some seconds what it will soon serve again.
+"""
 _GONE = 410
 _UNKNOWN = 500
 
@@ -90,6 +95,8 @@ class Reflector(Generic[W, T]):
     _following: bool = False
     _odd: Once = field(default_factory=Once)
     _lost_lists: int = 0
+    _refusals: int = 0
+    """Of the kind as a whole (not there, not allowed), in a row."""
 
     def __post_init__(self) -> None:
         """Count staleness from now on."""
@@ -176,6 +183,7 @@ class Reflector(Generic[W, T]):
         """Note that a watch was granted: the kind is there, and we may follow it."""
         self._following = True
         self.last_heard_at = self.clock.now()
+        self._refusals = 0
         if self.absent:
             _log.info("kind is there now", kind=self._name)
             self.absent = ""
@@ -270,8 +278,10 @@ class Reflector(Generic[W, T]):
     def _missing(self, error: ClusterError) -> Seconds:
         """Note that the kind is not to be had; forget its objects once that is certain."""
         self._version = ""
-        if self.absent and isinstance(error, NotFound) and not self.feed.needed:
-            self._items = {}  # a server that is just starting may say 404 once, not twice
+        self._refusals += 1
+        is_gone = not self.synced or self._refusals >= _GONE_AFTER
+        if is_gone and isinstance(error, NotFound) and not self.feed.needed:
+            self._items = {}
         if self.absent != str(error):
             self.absent = str(error)
             # Most clusters lack some kinds from the start; who runs us tells them in one line.
@@ -279,7 +289,9 @@ class Reflector(Generic[W, T]):
             say = _log.debug if expected else _log.warning
             say("kind is not available", kind=self._name, why=self.absent)
         self.settled.set()
-        return self.pace.spread(self.pace.absent)
+        if is_gone:
+            return self.pace.spread(self.pace.absent)
+        return self.pace.failure(self._refusals)
 
     def _well(self) -> None:
         if self.error is not None:

@@ -278,15 +278,29 @@ async def test_a_kind_that_is_not_installed_is_said_once_and_found_when_it_comes
     assert [log["event"] for log in logs] == ["kind is not available", "kind is there now"]
 
 
-async def test_one_404_does_not_make_objects_disappear_but_two_do(tmp_path: Path) -> None:
-    lists = [page([one("a")]), status(404)]
-    async with bench(tmp_path, lists=lists, watches=[status(410)], allowed=1) as it:
-        await eventually(lambda: len(it.naps.waits) == 2)
+async def test_some_404s_do_not_make_objects_disappear_but_a_minute_of_them_does(
+    tmp_path: Path,
+) -> None:
+    lists = [page([one("a")])] + [status(404)] * 8
+    async with bench(tmp_path, lists=lists, watches=[status(410)], allowed=7) as it:
+        await eventually(lambda: len(it.naps.waits) == 8)
         assert it.names == {"a"}
         assert it.copy.absent
-    lists = [page([one("a")]), status(404), status(404)]
+        assert 30.0 < sum(it.naps.waits[1:]) < 90.0
     async with bench(tmp_path, lists=lists, watches=[status(410)]) as it:
         await it.holds()
+
+
+@pytest.mark.parametrize("refusal", [status(403), status(404)])
+async def test_a_kind_that_was_there_is_soon_asked_for_again(
+    tmp_path: Path, refusal: Reply
+) -> None:
+    """As after the restart of a server, which for a moment knows neither rights nor kinds."""
+    lists = [page([one("a")]), refusal, refusal, page([one("b")])]
+    async with bench(tmp_path, lists=lists, watches=[status(410), Watch()]) as it:
+        await it.holds("b")
+        await eventually(lambda: it.copy.absent == "")
+        assert sum(it.naps.waits) < 5.0
 
 
 async def test_a_kind_that_becomes_forbidden_keeps_its_copy_and_says_why(tmp_path: Path) -> None:
