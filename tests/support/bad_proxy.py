@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -60,6 +62,7 @@ class BadProxy:
 
     def __enter__(self) -> Self:
         self._lists: dict[str, bytes] = {}
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -104,7 +107,7 @@ class BadProxy:
     async def _open(self) -> None:
         tls = ssl.create_default_context(cafile=self.lab.directory / "ca.crt")
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=tls, limit=0),
+            connector=aiohttp.TCPConnector(ssl=tls, limit=0, socket_factory=self._socket),
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
         )
@@ -118,11 +121,19 @@ class BadProxy:
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
         self.url = f"http://127.0.0.1:{port}"
 
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, _ = address
+        made = socket.socket(family, kind, protocol)
+        made.settimeout(0.0)
+        self._sockets.add(made)
+        return made
+
     async def _close(self) -> None:
         self._end_watches()
         await self._runner.cleanup()
         await self._http.close()
-        await asyncio.sleep(0.1)  # TLS connections take leave
+        while any(one.fileno() >= 0 for one in self._sockets):  # TLS connections take leave
+            await asyncio.sleep(0.01)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(f"{request.method} {request.path_qs}")
