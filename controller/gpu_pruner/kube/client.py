@@ -23,6 +23,7 @@ from kubernetes.aio.config import ConfigException
 from gpu_pruner.errors import ClusterError, ConfigurationError, NotLeading
 from gpu_pruner.kube import answers
 from gpu_pruner.kube.credentials import Credentials
+from gpu_pruner.kube.outage import Outage
 from gpu_pruner.kube.resources import Resource
 from gpu_pruner.kube.throttle import TokenBucket
 from gpu_pruner.kube.wire import ObjectList
@@ -36,6 +37,7 @@ Query = Sequence[tuple[str, str]]
 _MERGE_PATCH = "application/merge-patch+json"
 _UNAUTHORIZED = 401
 _FIRST_REFUSAL = 300
+_FIRST_FAILURE = 500
 _BODY_SHOWN = 4096
 _RENEW_EVERY: Seconds = 30.0
 _LONG = 6
@@ -85,6 +87,7 @@ class ClusterClient:
     timeout_seconds: Seconds
     """Longest wait for an answer, or between two parts of a long one."""
     bucket: TokenBucket = field(default_factory=TokenBucket)
+    outage: Outage = field(default_factory=Outage)
     _fence: Fence | None = None
     _renewed_at: Seconds = float("-inf")
     clock_skew_seconds: Seconds = 0.0
@@ -283,6 +286,10 @@ class ClusterClient:
             raise answers.unsendable(self.address) from None
         answer: aiohttp.ClientResponse = reply.response
         self._compare_clocks(answer, sent)
+        if answer.status < _FIRST_FAILURE:
+            self.outage.answered()
+        else:
+            self.outage.failed()
         if answer.status >= _FIRST_REFUSAL:
             async with answer:
                 raise await self._refused(request, answer)
@@ -349,6 +356,7 @@ class ClusterClient:
         try:
             yield
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.outage.failed()
             raise answers.unreachable(self.address, error, waited=waited) from error
 
 

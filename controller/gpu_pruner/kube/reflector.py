@@ -127,7 +127,20 @@ class Reflector(Generic[W, T]):
                 wait = self._failed(error)
             if self.failures >= self.pace.patience:
                 self.settled.set()
+            await self._rest(wait)
+
+    async def _rest(self, wait: Seconds) -> None:
+        """Wait; not longer than until the server is back, where it was the server that failed."""
+        if self.error is None or (self.error.status or _UNKNOWN) < _UNKNOWN:
             await self.pace.sleep(wait)
+            return
+        waits = [asyncio.ensure_future(self.pace.sleep(wait))]
+        waits.append(asyncio.ensure_future(self.client.outage.over()))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
 
     async def _list(self) -> None:
         """Read the whole kind anew; what we had stays until the new list is complete."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from structlog.testing import capture_logs
@@ -337,6 +338,38 @@ async def test_after_an_outage_the_watch_resumes_without_a_new_list(tmp_path: Pa
         await it.holds("a", "b")
         assert it.api.count(PATH, watch=False) == 1
         assert it.versions_watched() == ["5", "5"]
+
+
+async def test_the_first_good_answer_after_an_outage_lets_everybody_go_on(tmp_path: Path) -> None:
+    """However long this one had still to wait for its own turn."""
+    async with bench(tmp_path, lists=[page([one("a")], version=5)], watches=[Watch()]) as it:
+        await eventually(lambda: it.copy._following)
+        it.naps.pause()
+        await it.api.close()
+        await eventually(lambda: it.copy.failures > 0)
+        it.api.watches[PATH] = [Watch([event("ADDED", one("b", 6))])]
+        await it.api.open()
+        it.copy.client.outage.monotonic = lambda: monotonic() + 60.0
+        await anybody_asks(it)
+        await it.holds("a", "b")
+        assert len(it.naps.waits) == 1
+
+
+async def test_a_watch_that_fails_alone_is_not_hurried_by_good_answers(tmp_path: Path) -> None:
+    watches = [status(503)] * 5
+    async with bench(tmp_path, lists=[page([one("a")])], watches=watches) as it:
+        it.naps.pause()
+        await eventually(lambda: it.copy.failures == 1)
+        for _ in range(3):
+            await anybody_asks(it)
+        assert it.copy.failures == 1
+
+
+async def anybody_asks(it: Bench) -> None:
+    """Let another part of the program get a good answer from the same server."""
+    it.api.lists[PATH].append(page([]))
+    async for _ in it.copy.client.list_pages(DEPLOYMENTS, decode=Owner):
+        pass
 
 
 async def test_an_outage_longer_than_the_servers_memory_shows_deletions(tmp_path: Path) -> None:
