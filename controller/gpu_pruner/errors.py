@@ -12,6 +12,7 @@
     │   ├── Gone                      the resource version is too old; list again
     │   ├── Throttled                 asked to slow down
     │   └── NotLeading                another replica leads: nothing was sent
+    ├── HubError(status)              a JupyterHub could not be used
     ├── NotificationError             a message was not delivered
     ├── ActionRefused(reason)         a last check before an act said no
     └── LedgerError                   history could not be written
@@ -82,6 +83,15 @@ class Throttled(ClusterError):
 
 class NotLeading(ClusterError):
     """This replica does not hold the Lease, or not for long enough: the write was not sent."""
+
+
+class HubError(PrunerError):
+    """A JupyterHub refused, failed or did not answer."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status of the answer, or None where there was none: then it may have acted."""
 
 
 class NotificationError(PrunerError):

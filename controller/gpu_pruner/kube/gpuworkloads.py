@@ -17,7 +17,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from gpu_pruner.errors import ClusterError
-from gpu_pruner.kube.resources import GPUWORKLOADS, Resource, resource_for
+from gpu_pruner.kube.resources import GPUWORKLOADS, JUPYTERSERVERS, Resource, resource_for
 from gpu_pruner.kube.wire import Meta
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.units import Timestamp, rfc3339
@@ -213,6 +213,9 @@ def name_for(root: RootRef) -> str:
 def manifest_for(root: RootRef, resource: Resource | None = None) -> Mapping[str, object]:
     """Return a new GPUWorkload for a root: owned by it, so that it goes when the root goes.
 
+    A JupyterHub server is no object, so that nothing can be owned by it: an owner that does not
+    exist would have the garbage collector delete the GPUWorkload.
+
     Args:
         root: with its uid.
         resource: where the root's kind lives; None to look it up among those that we know.
@@ -221,29 +224,18 @@ def manifest_for(root: RootRef, resource: Resource | None = None) -> Mapping[str
         ClusterError: the root's uid or the API version of its kind is not known.
     """
     resource = resource or _resource_of(root)
+    about = {
+        "apiVersion": resource.api_version,
+        "kind": root.kind,
+        "name": root.name,
+        "uid": root.uid,
+    }
+    owners = {} if resource is JUPYTERSERVERS else {"ownerReferences": [about]}
     return {
         "apiVersion": GPUWORKLOADS.api_version,
         "kind": GPUWORKLOADS.kind,
-        "metadata": {
-            "name": name_for(root),
-            "namespace": root.namespace,
-            "ownerReferences": [
-                {
-                    "apiVersion": resource.api_version,
-                    "kind": root.kind,
-                    "name": root.name,
-                    "uid": root.uid,
-                }
-            ],
-        },
-        "spec": {
-            "rootRef": {
-                "apiVersion": resource.api_version,
-                "kind": root.kind,
-                "name": root.name,
-                "uid": root.uid,
-            }
-        },
+        "metadata": {"name": name_for(root), "namespace": root.namespace, **owners},
+        "spec": {"rootRef": about},
     }
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from gpu_pruner.model import jupyterhub
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
@@ -116,6 +118,11 @@ GPUWORKLOADS = Resource(
     group="gpu-pruner.io", version="v1alpha1", plural="gpuworkloads", kind="GPUWorkload"
 )
 
+JUPYTERSERVERS = Resource(
+    group=jupyterhub.GROUP, version="v1", plural="jupyterservers", kind=jupyterhub.KIND
+)
+"""Only a name, for `spec.rootRef` and Events: the Hub has these servers, and no API server does."""
+
 OWNERS: tuple[Resource, ...] = (
     REPLICASETS,
     DEPLOYMENTS,
@@ -154,7 +161,7 @@ ALL: tuple[Resource, ...] = (
 )
 """Every resource that the shipped ClusterRole has to name."""
 
-_BY_KIND = {(one.group, one.kind): one for one in ALL}
+_BY_KIND = {(one.group, one.kind): one for one in (*ALL, JUPYTERSERVERS)}
 
 
 def resource_for(group: str, kind: str) -> Resource | None:

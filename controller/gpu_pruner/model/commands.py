@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from shlex import quote
 
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.annotations import (
     EXEMPT,
     KEDA_PAUSED_REPLICAS,
@@ -52,17 +53,21 @@ def keep_command(*, namespace: str, object_name: str, until: Timestamp) -> str:
 
 
 def exempt_command(root: RootRef) -> str:
-    """Return the line that exempts a workload for good."""
+    """Return the line that exempts a workload for good; a JupyterHub server as long as it runs."""
+    if root.kind == jupyterhub.KIND:
+        root = RootRef("Pod", root.namespace, root.name)
     return f"kubectl annotate {_target(root)} {EXEMPT}=true --overwrite"
 
 
 def resume_command(root: RootRef, *, pause: PauseRecord | None) -> str:
-    """Return the line that brings a paused workload back.
+    """Return the line that brings a paused workload back: kubectl's, where kubectl can.
 
     Args:
         root: the paused root.
         pause: what was taken; None where it is not known.
     """
+    if root.kind == jupyterhub.KIND:  # kubectl has no way to start it; its user has, in the Hub
+        return f"gpu-pruner resume {quote(root.ref)}"
     if pause is not None and pause.name:
         return _release(root, pause)
     if root.kind in _SWITCHES:

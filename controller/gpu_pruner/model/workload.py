@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.model.signals import DeviceEvidence, PodName
 from gpu_pruner.model.units import Timestamp
 from gpu_pruner.model.verdict import Reason
@@ -74,6 +75,8 @@ class PodRecord:
     terminating: bool = False
     leads: bool = False
     """It may own other pods: the leader of a LeaderWorkerSet's group."""
+    server: ServerName | None = None
+    """Whose JupyterHub server it says to be, where nobody owns it. Anybody can write that."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Only keys under our prefix."""
     annotations: Mapping[str, str] = field(default_factory=dict)

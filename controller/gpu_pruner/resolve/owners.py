@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import OwnerObject, OwnerRef, PodRecord, RootRef
@@ -43,6 +44,7 @@ _OWNED: Mapping[tuple[str, str], frozenset[tuple[str, str]]] = {
     ("trainer.kubeflow.org", "TrainJob"): frozenset({("jobset.x-k8s.io", "JobSet")}),
     ("kubeflow.org", "PyTorchJob"): frozenset({_POD}),
     ("ray.io", "RayCluster"): frozenset({_POD}),
+    (jupyterhub.GROUP, jupyterhub.KIND): frozenset({_POD}),
 }
 """What the controller of each watched kind makes. Anybody can write a reference into an object of
 theirs; one that no controller writes leads nowhere."""

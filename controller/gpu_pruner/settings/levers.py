@@ -12,6 +12,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.annotations import PREFIX
 from gpu_pruner.settings.expressions import Expression, Path
 from gpu_pruner.settings.section import Section
@@ -32,7 +33,7 @@ LOSING_KINDS: frozenset[str] = frozenset({"Job", "JobSet", "PyTorchJob", "RayClu
 KINDS: frozenset[str] = (
     frozenset(KIND_LETTERS.values())
     | LOSING_KINDS
-    | {"LLMInferenceService", "Rollout", "Workspace"}
+    | {"LLMInferenceService", "Rollout", "Workspace", jupyterhub.KIND}
 )
 """Every root kind with a lever of ours."""
 

@@ -25,6 +25,7 @@ from gpu_pruner.model.units import MINUTE
 from gpu_pruner.settings.addresses import ExporterAddress, ServerAddress, split_login
 from gpu_pruner.settings.credentials import Headers, Token
 from gpu_pruner.settings.durations import format_duration
+from gpu_pruner.settings.hubs import HubSettings, one_hub_each
 from gpu_pruner.settings.lease import LeaseSettings
 from gpu_pruner.settings.levers import (
     KIND_LETTERS,
@@ -243,6 +244,9 @@ class Settings(Section):
     custom_levers: tuple[CustomLever, ...] = Field(
         (), description="Levers for kinds that have none here; our ClusterRoles must allow them."
     )
+    jupyter_hubs: tuple[HubSettings, ...] = Field(
+        (), description="JupyterHubs whose user servers may be stopped, one per namespace."
+    )
     protected_namespaces: frozenset[str] = Field(
         frozenset({"kube-system", "kube-public", "kube-node-lease"}),
         description="Namespaces in which nothing is ever paused.",
@@ -267,6 +271,11 @@ class Settings(Section):
     @classmethod
     def _distinct_levers(cls, levers: tuple[CustomLever, ...]) -> tuple[CustomLever, ...]:
         return distinct(levers)
+
+    @field_validator("jupyter_hubs")
+    @classmethod
+    def _one_hub_each(cls, hubs: tuple[HubSettings, ...]) -> tuple[HubSettings, ...]:
+        return one_hub_each(hubs)
 
     @field_validator("enabled_kinds", "warn_only_kinds")
     @classmethod

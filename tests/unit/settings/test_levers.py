@@ -6,6 +6,7 @@ import pytest
 
 from gpu_pruner.act.levers import LEVER_KINDS
 from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.settings.levers import KINDS
 from gpu_pruner.settings.loading import load_settings
 
@@ -27,7 +28,7 @@ PAIR: dict[str, object] = {
 
 
 def test_every_kind_of_the_settings_has_a_lever_and_the_other_way_round() -> None:
-    assert KINDS == LEVER_KINDS
+    assert LEVER_KINDS | {jupyterhub.KIND} == KINDS
 
 
 @pytest.mark.parametrize("lever", [SIZED, PAIR])
