@@ -100,4 +100,6 @@ PRIMARY_ORDER: tuple[Signal, ...] = (Signal.ENGINE, Signal.SM, Signal.UTIL)
 
 def active_from(signal: Signal, rules: Rules) -> float:
     """Return the value from which on a step of this signal counts as work, in the signal's unit."""
+    if signal is Signal.POWER and rules.power_threshold_watts is not None:
+        return math.nextafter(rules.power_threshold_watts, math.inf)
     return rules.idle_threshold if signal is Signal.ENGINE else SIGNALS[signal].active_from

@@ -68,3 +68,9 @@ class Rules:
     """Group and kind of roots with a lever in the settings, and of what their controllers make."""
     measurable_models: tuple[str, ...] = ()
     """More device models whose signals are trusted to show work: names, with ``*`` for any text."""
+    namespaces: str | None = None
+    """Regular expression, of the whole name, of namespaces whose workloads may be paused."""
+    models: str | None = None
+    """The same for the models of a workload's devices."""
+    power_threshold_watts: float | None = None
+    """Power above which a step counts as work; None: power alone never does."""

@@ -219,6 +219,11 @@ class Reason(StrEnum):
         "Pausing this kind is switched off in the settings.",
         "safety",
     )
+    NOT_SELECTED = (
+        "NotSelected",
+        "The settings select other namespaces or GPU models (`-n`, `-m`).",
+        "safety",
+    )
     WARN_ONLY = (
         "WarnOnly",
         "A stop would lose this kind's progress: its owner was warned, and it is not paused.",

@@ -17,9 +17,11 @@ from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period
 from gpu_pruner.model.snapshot import Breaker, Snapshot, Workload
 from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, RootRef
 from gpu_pruner.resolve.attribution import attribute
 from gpu_pruner.resolve.owners import Root, obstacle_of, root_of
+from gpu_pruner.resolve.selection import is_selected
 from gpu_pruner.resolve.wishes import Surroundings, vetoes
 
 
@@ -106,6 +108,8 @@ def _workload(
         namespace=view.namespaces.get(root.ref.namespace),
     )
     obstacle = obstacle_of(root, rules)
+    if obstacle is None and not is_selected(root.ref, pods, rules):
+        obstacle = Reason.NOT_SELECTED
     return Workload(
         root=root.ref,
         pods=pods,
