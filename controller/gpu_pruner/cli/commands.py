@@ -5,34 +5,29 @@ Without a sub-command the program behaves as the Rust tool: one pass, or for eve
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine
 
 import click
 
 from gpu_pruner import __version__
 from gpu_pruner.cli import running
+from gpu_pruner.cli.completing import complete
+from gpu_pruner.cli.explain import explain
 from gpu_pruner.cli.options import (
     controller_options,
     kubernetes_options,
     serving_options,
     settings_from_flags,
 )
+from gpu_pruner.cli.printing import output_option
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.record.logs import configure_logging
 
 _FAILED, _BAD_INPUT = 1, 2
 FIRST_STORY_PATIENCE_MINUTES = 150.0
-_OUTPUT = click.option(
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    help="How the result is printed on standard output.",
-)
 
 
 def run_command_line() -> None:
@@ -59,15 +54,6 @@ def run_command_line() -> None:
         sys.exit(_FAILED)
 
 
-def _complete(main: Callable[[], Coroutine[None, None, int]]) -> None:
-    """Run a command's coroutine to its end and leave with its exit code."""
-    try:
-        code = asyncio.run(main())
-    except KeyboardInterrupt:
-        code = 130
-    raise click.exceptions.Exit(code)
-
-
 @click.group(
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -76,7 +62,7 @@ def _complete(main: Callable[[], Coroutine[None, None, int]]) -> None:
 @click.option("-d", "--daemon-mode", is_flag=True, help="Go on for ever, a cycle at a time.")
 @controller_options
 @serving_options
-@_OUTPUT
+@output_option
 @click.pass_context
 def command_line(context: click.Context, /, **flags: object) -> None:
     """Find idle GPUs, warn their owners, and pause the workload reversibly.
@@ -122,32 +108,20 @@ def run(**flags: object) -> None:
     """Watch the cluster for ever: a cycle every minute, and the HTTP listener."""
     configure_logging(str(flags["log_format"]))
     settings = settings_from_flags(flags)
-    _complete(lambda: running.run(settings))
+    complete(lambda: running.run(settings))
 
 
 @command_line.command()
 @controller_options
-@_OUTPUT
+@output_option
 def once(**flags: object) -> None:
     """Make one pass and print every workload that holds GPUs, with its verdict and why."""
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
     settings = settings_from_flags(flags)
-    _complete(lambda: running.once(settings, output=str(flags["output"])))
+    complete(lambda: running.once(settings, output=str(flags["output"])))
 
 
-@command_line.command()
-@click.argument("reference", metavar="REF")
-@controller_options
-@_OUTPUT
-def explain(reference: str, **flags: object) -> None:
-    """Say what is known of one workload and why it is judged as it is.
-
-    REF is kind/namespace/name, or pod/namespace/name.
-    """
-    configure_logging(str(flags["log_format"]), level=logging.WARNING)
-    settings = settings_from_flags(flags)
-    root = parse_reference(reference, custom=settings.custom_levers)
-    _complete(lambda: running.explain(settings, root, output=str(flags["output"])))
+command_line.add_command(explain)
 
 
 @command_line.command()
@@ -159,7 +133,7 @@ def pause(reference: str, reason: str, **flags: object) -> None:
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
     settings = settings_from_flags(flags)
     root = parse_reference(reference, custom=settings.custom_levers)
-    _complete(lambda: running.pause(settings, root, reason=reason))
+    complete(lambda: running.pause(settings, root, reason=reason))
 
 
 @command_line.command()
@@ -170,7 +144,7 @@ def resume(reference: str, **flags: object) -> None:
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
     settings = settings_from_flags(flags)
     root = parse_reference(reference, custom=settings.custom_levers)
-    _complete(lambda: running.resume(settings, root))
+    complete(lambda: running.resume(settings, root))
 
 
 @command_line.command()
@@ -192,4 +166,4 @@ def demo(speed: float, controller: str, patience: float) -> None:
     """Show the whole story on a simulated cluster: an hour in two minutes, nothing needed."""
     from gpu_pruner.cli.demo import show  # noqa: PLC0415 - only the demo needs the simulator
 
-    _complete(lambda: show(speed=speed, controller=controller, patience_minutes=patience))
+    complete(lambda: show(speed=speed, controller=controller, patience_minutes=patience))

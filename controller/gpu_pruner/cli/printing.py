@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
+import click
+import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpu_pruner.record.rows import PlanRow, WorkloadRow
+from gpu_pruner.record.rows import PlanRow
+
+F = TypeVar("F", bound=Callable[..., object])
 
 VERDICT_STYLES = {"idle": "yellow", "active": "green", "unknown": "magenta"}
 
 
 _WIDE = 4000
 """Columns where nobody looks at a terminal: one line per workload, so that grep finds it."""
+
+
+def output_option(command: F) -> F:
+    """Add `--output`."""
+    return click.option(
+        "--output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        help="How the result is printed on standard output.",
+    )(command)
 
 
 def console() -> Console:
@@ -53,33 +69,6 @@ def print_plan(row: PlanRow) -> None:
     out.print(plan_table(row))
 
 
-def print_explanation(row: WorkloadRow) -> None:
-    """Print one workload in full: the sentence, its times, and every device with its evidence."""
-    out = console()
-    style = VERDICT_STYLES.get(row.verdict, "")
-    out.print(f"[bold]{escape(row.ref)}[/]: [{style}]{row.verdict}[/], {row.reason}")
-    out.print(f"  state: {row.state}, GPUs: {row.gpus}")
-    out.print(escape(row.message))
-    times = (
-        ("idle since", row.idle_since),
-        ("warned at", row.warned_at),
-        ("pause at", row.pause_at),
-        ("paused at", row.paused_at),
-        ("kept until", row.kept_until),
-    )
-    for words, moment in times:
-        if moment is not None:
-            out.print(f"  {words}: {moment}")
-    table = Table(header_style="bold", pad_edge=False)
-    for name in ("device", "node", "model", "verdict", "evidence"):
-        table.add_column(name, overflow="fold")
-    for device in row.devices:
-        table.add_row(
-            escape(device.device),
-            escape(device.node),
-            escape(device.model),
-            f"{device.verdict} ({device.reason})",
-            escape(device.detail),
-        )
-    if row.devices:
-        out.print(table)
+def print_json(answer: msgspec.Struct) -> None:
+    """Print an answer for programs: indented JSON, the same fields as in the API."""
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(answer)) + b"\n")

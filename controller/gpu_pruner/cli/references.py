@@ -1,11 +1,13 @@
-"""REF: how people name a workload on the command line."""
+"""REF: how people name a workload, a node or a GPU on the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from gpu_pruner.act.levers import LEVERS
 from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.loop.explaining import Question
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.settings.levers import CustomLever
 
@@ -49,3 +51,46 @@ def parse_reference(text: str, *, custom: Iterable[CustomLever] = ()) -> RootRef
         raise ConfigurationError(f"unknown kind {kind[:40]!r}; known: {', '.join(groups)}")
     group, proper = groups[key]
     return RootRef(kind=proper, namespace=namespace, name=name, group=group)
+
+
+_SHAPES = (
+    "kind/namespace/name, pod/namespace/name, node/NAME or gpu/UUID, "
+    "for example deployment/team-a/train"
+)
+
+
+def parse_question(text: str, *, custom: Iterable[CustomLever] = ()) -> Question:
+    """Read what `explain` is asked about: a workload, a pod, a node or a GPU.
+
+    Args:
+        text: for example ``notebook/team-a/notebook-1``, ``node/node-a`` or ``gpu/GPU-…``, of
+            which a slice stands behind one more slash.
+        custom: as for `parse_reference`.
+
+    Raises:
+        ConfigurationError: it has another shape or an unknown kind.
+    """
+    sort, _, rest = text.partition("/")
+    if sort.lower() in {"node", "nodes"} and rest and "/" not in rest:
+        return Question(node=rest)
+    if sort.lower() in {"gpu", "gpus"} and rest and rest.count("/") <= 1:
+        return Question(device=rest)
+    try:
+        return Question(root=parse_reference(text, custom=custom))
+    except ConfigurationError as error:
+        shaped = text.count("/") == 2 and all(text.split("/"))  # noqa: PLR2004 - kind, namespace, name
+        raise (error if shaped else ConfigurationError(f"{text[:80]!r} is not {_SHAPES}")) from None
+
+
+_NEAR = 0.6
+"""Likeness, 0-1, from which on a name is worth showing to somebody who mistyped."""
+
+
+def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three names that are most like what was written, the likest first.
+
+    Args:
+        name: as written.
+        known: everything that exists.
+    """
+    return tuple(get_close_matches(name, sorted(known), n=3, cutoff=_NEAR))

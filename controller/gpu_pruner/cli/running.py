@@ -9,13 +9,12 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 
-import msgspec
 import structlog
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli.orders import holds_no_gpu
-from gpu_pruner.cli.printing import print_explanation, print_plan
+from gpu_pruner.cli.printing import print_json, print_plan
 from gpu_pruner.cli.wiring import connected, telemetry_source
 from gpu_pruner.errors import ActionRefused, PrunerError
 from gpu_pruner.kube.client import ClusterClient
@@ -24,7 +23,7 @@ from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.board import Board
-from gpu_pruner.record.rows import plan_row, workload_row
+from gpu_pruner.record.rows import plan_row
 from gpu_pruner.serve.app import Listener, application
 from gpu_pruner.serve.people import Desk
 from gpu_pruner.settings.clock import clock_from_environment
@@ -97,34 +96,10 @@ async def once(settings: Settings, *, output: str) -> int:
         raise PrunerError(report.failure)
     row = plan_row(plan, number=report.number)
     if output == "json":
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(row)) + b"\n")
+        print_json(row)
     else:
         print_plan(row)
     return _FAILED if plan.breakers else _FINE
-
-
-async def explain(settings: Settings, root: RootRef, *, output: str) -> int:
-    """Decide as one pass would, write nothing, and print one workload in full.
-
-    Returns:
-        0, or 1 where the cluster has no such workload with GPUs, or where a breaker keeps a
-        cycle from saying anything.
-    """
-    clock = clock_from_environment()
-    rehearsal = settings.model_copy(update={"mode": Mode.DRY_RUN})
-    async with connected(rehearsal, clock, Board(), one_pass=True) as controller:
-        decision, breakers = await controller.cycle.explain(root)
-    for breaker in breakers:
-        sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
-    if decision is None:
-        sys.stderr.write(f"gpu-pruner: {root.ref} holds no GPU; `once` lists those that do\n")
-        return _FAILED
-    row = workload_row(decision)
-    if output == "json":
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(row)) + b"\n")
-    else:
-        print_explanation(row)
-    return _FAILED if breakers else _FINE
 
 
 async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:

@@ -275,6 +275,11 @@ def _error(signals: tuple[SignalEvidence, ...]) -> Found | None:
     return Verdict.UNKNOWN, Reason.DEVICE_ERROR, f"{xid.metric} reported a new error"
 
 
+def wanted_changes(period: Period, rules: Rules) -> int:
+    """Return in how many steps of a period energy, power or temperature has to move."""
+    return max(1, min(rules.liveness_changes, period.steps // 3))
+
+
 def _frozen(
     period: Period, signals: tuple[SignalEvidence, ...], *, yardstick: Yardstick
 ) -> Found | None:
@@ -287,7 +292,7 @@ def _frozen(
     if alive is None:
         told = "neither energy, power nor temperature is exported, so a stuck zero would look alike"
         return Verdict.UNKNOWN, Reason.NOT_LIVE, told
-    wanted = max(1, min(yardstick.rules.liveness_changes, period.steps // 3))
+    wanted = wanted_changes(period, yardstick.rules)
     word, moved_at = SIGNALS[alive.signal].word, alive.last_changed_at
     if alive.changes < wanted or moved_at is None:
         told = f"{word} changed {alive.changes} times, {wanted} are wanted"

@@ -242,7 +242,7 @@ def _lifecycle(pod: PodRecord, look: _Look) -> Why | None:
     rules, now = look.yardstick.rules, look.yardstick.at
     if pod.terminating:
         return Reason.POD_TERMINATING, f"Pod {pod.name} is being deleted"
-    begin = _counts_from(pod, rules)
+    begin = counts_from(pod, rules)
     if begin is None or begin > now:
         return Reason.POD_NOT_READY, f"Pod {pod.name} is {pod.phase.value} and not Ready"
     if now - begin < look.window + rules.settle_seconds:
@@ -252,8 +252,8 @@ def _lifecycle(pod: PodRecord, look: _Look) -> Why | None:
     return None
 
 
-def _counts_from(pod: PodRecord, rules: Rules) -> Timestamp | None:
-    """Return from when on a pod's time counts, or None where it does not count at all."""
+def counts_from(pod: PodRecord, rules: Rules) -> Timestamp | None:
+    """Return from when on a pod's time counts, Unix seconds, or None where it does not at all."""
     if pod.phase is not PodPhase.RUNNING:
         return None
     started = pod.containers_started_at

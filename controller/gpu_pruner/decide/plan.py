@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from msgspec import structs
+
 from gpu_pruner.decide import clock, settling
 from gpu_pruner.decide.budget import Budget
 from gpu_pruner.decide.device import Yardstick
@@ -42,6 +44,7 @@ def plan(
     rules: Rules,
     *,
     verifications: Mapping[str, Verification] = _NOTHING_VERIFIED,
+    examined: frozenset[str] = frozenset(),
 ) -> Plan:
     """Decide for every workload of a snapshot.
 
@@ -50,6 +53,8 @@ def plan(
         rules: the numbers.
         verifications: full-window measurements by root uid. A root that needs one and has none
             (or one that is too old) is answered with `Action.VERIFY`.
+        examined: uids of roots that somebody asks about: they are judged by their verification in
+            every phase, and told what to measure where there is none.
 
     Returns:
         One decision per workload, sorted by root; those with an action take the places of those
@@ -78,12 +83,27 @@ def plan(
             verification=verifications.get(workload.root.uid),
             unattended_since=snapshot.unattended.get(workload.root.uid),
         )
-        decisions.append(_decision(standing, _STEP_OF[workload.book.phase](standing)))
+        asked = workload.root.uid in examined
+        decisions.append((_examined if asked else _decided)(standing))
     return Plan(
         at=snapshot.now,
         decisions=_in_order(decisions),
         breakers=tuple(sorted(snapshot.breakers, key=lambda one: (one.name, one.message))),
     )
+
+
+def _decided(standing: Standing) -> Decision:
+    return _decision(standing, _STEP_OF[standing.book.phase](standing))
+
+
+def _examined(standing: Standing) -> Decision:
+    """Decide on the measurement alone, or say what has to be measured for that."""
+    decision, check = _decided(standing.examined()), standing.look()
+    if check.at is not None:
+        return structs.replace(decision, verified_at=check.at)
+    if decision.verify is not None:
+        return decision
+    return structs.replace(decision, verify=check.wanted, window=check.window)
 
 
 def _turn(workload: Workload) -> tuple[bool, Timestamp, str, str, str, str, str]:

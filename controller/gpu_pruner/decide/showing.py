@@ -8,7 +8,7 @@ evidence of a verification.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isinf
 
@@ -18,6 +18,28 @@ from gpu_pruner.decide.signals import ANYTHING, LIVENESS_ORDER, SIGNALS, Role, a
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Signal, Track
 from gpu_pruner.model.units import Timestamp
+
+UNITS: Mapping[Signal, str] = {
+    Signal.ENGINE: "ratio",
+    Signal.SM: "ratio",
+    Signal.TENSOR: "ratio",
+    Signal.DRAM: "ratio",
+    Signal.UTIL: "",
+    Signal.ENCODER: "%",
+    Signal.DECODER: "%",
+    Signal.JPEG: "%",
+    Signal.OFA: "%",
+    Signal.COPY: "%",
+    Signal.PCIE: "B/s",
+    Signal.NVLINK: "B/s",
+    Signal.POWER: "W",
+    Signal.ENERGY: "J",
+    Signal.TEMPERATURE: "°C",
+    Signal.MEMORY: "B",
+    Signal.XID: "",
+}
+"""Unit of each signal's values, as `model.signals.Signal` tells them; empty where there is none, or
+where nobody knows the exporter's scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import msgspec
 from gpu_pruner.decide.budget import Budget, size
 from gpu_pruner.decide.device import Yardstick
 from gpu_pruner.decide.idle import Judgement, judge_workload
-from gpu_pruner.decide.wording import Why
+from gpu_pruner.decide.wording import Why, with_rule
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Verification
 from gpu_pruner.model.rules import Mode, Rules
@@ -142,6 +142,30 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             judgement=self.judgement,
             action=action,
         )
+
+    def look(self) -> Check:
+        """Look at the measurement over the judged window."""
+        return self.check(self.judgement.window_seconds)
+
+    def examined(self) -> Standing:
+        """Return the same with the measurement believed in the screen's place, in every phase.
+
+        A cycle believes the screen until it wants to warn or to act. Whoever asks wants the truth.
+        A measurement that failed says that nothing is known.
+        """
+        check = self.look()
+        if check.judgement is not None:
+            return msgspec.structs.replace(self, judgement=check.judgement)
+        if not check.failure:
+            return self
+        unknown = msgspec.structs.replace(
+            self.judgement,
+            verdict=Verdict.UNKNOWN,
+            reason=Reason.VERIFY_FAILED,
+            message=with_rule(Reason.VERIFY_FAILED, check.failure),
+            idle_since=None,
+        )
+        return msgspec.structs.replace(self, judgement=unknown)
 
     def check(self, length: Seconds) -> Check:
         """Look at the full-window measurement of this root's devices.

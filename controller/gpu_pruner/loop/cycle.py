@@ -17,17 +17,18 @@ from gpu_pruner.loop.absence import Absence
 from gpu_pruner.loop.alone import Alone
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.execution import Executor
+from gpu_pruner.loop.explaining import Answer, Question, answered, as_it_runs
 from gpu_pruner.loop.observation import Observation, Observer
 from gpu_pruner.loop.ports import Leadership, Switch, Term
 from gpu_pruner.loop.refusals import Refusals
 from gpu_pruner.loop.verification import verify
 from gpu_pruner.model.clock import Clock
-from gpu_pruner.model.plan import Action, Decision, Plan, Verification
+from gpu_pruner.model.cluster import ClusterView
+from gpu_pruner.model.plan import Action, Plan, Verification
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.snapshot import Breaker, Snapshot, Workload
+from gpu_pruner.model.snapshot import Snapshot
 from gpu_pruner.model.telemetry import TelemetrySource
 from gpu_pruner.model.units import Timestamp
-from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.aftermath import turned_out
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.decisions import DecisionLog
@@ -59,6 +60,8 @@ class Cycle:
     """Why everything is held."""
     _number: int = 0
     _pulse: Pulse | None = None
+    _latest: Snapshot | None = None
+    """For whoever asks between two cycles."""
 
     async def run(self) -> CycleReport:
         """Run one cycle, from the first look to the record of it.
@@ -135,26 +138,33 @@ class Cycle:
             )
         )
 
-    async def explain(self, root: RootRef) -> tuple[Decision | None, tuple[Breaker, ...]]:
-        """Decide as a cycle would, with this root verified, and do nothing.
+    async def explain(self, question: Question) -> Answer:
+        """Look anew, and answer what somebody asks; notify, do and remember nothing.
 
-        Args:
-            root: by kind, namespace and name; a pod stands for the root that it belongs to.
+        For a process of its own: between the cycles of a controller it would count as a look.
+        """
+        observation = await self._look(self.clock.now())
+        view = observation.view
+        resolved = self._resolve(observation)
+        snapshot, rules = as_it_runs(question, resolved, view, rules=self.rules)
+        return await self._answered(question, snapshot, view, rules=rules)
+
+    async def explain_latest(self, question: Question) -> Answer | None:
+        """Answer what somebody asks from the latest look, with a measurement of its own.
 
         Returns:
-            Its decision, or None where it holds no GPU; and the breakers that are open.
+            None before the first look.
         """
-        snapshot = self._resolve(await self._look(self.clock.now()))
-        wanted = tuple(one for one in snapshot.workloads if _is_about(one, root))
-        if not wanted:
-            return None, snapshot.breakers
-        narrowed = replace(snapshot, workloads=wanted)
-        asked = [
-            structs.replace(one, verify=one.verify or snapshot.period)
-            for one in plan(narrowed, self.rules).decisions
-        ]
-        verified = await verify(asked, self.source, clock=self.clock, rules=self.rules)
-        return plan(narrowed, self.rules, verifications=verified).decisions[0], snapshot.breakers
+        if self._latest is None:
+            return None
+        return await self._answered(question, self._latest, self.observer.view(), rules=self.rules)
+
+    async def _answered(
+        self, question: Question, snapshot: Snapshot, view: ClusterView, *, rules: Rules
+    ) -> Answer:
+        return await answered(
+            question, snapshot, view, source=self.source, clock=self.clock, rules=rules
+        )
 
     async def _look(self, now: Timestamp) -> Observation:
         """Look at the telemetry, the cluster, and the switch."""
@@ -177,7 +187,8 @@ class Cycle:
                 rules=self.rules,
                 proven=observation.screen.proven,
             )
-        return applied(snapshot, self._pulse)
+        self._latest = applied(snapshot, self._pulse)
+        return self._latest
 
     def _assembled(self, observation: Observation) -> Snapshot:
         """Assemble a snapshot, at a whole second: books are written to the second.
@@ -218,7 +229,7 @@ class Cycle:
         verified = await verify(wanted, self.source, clock=self.clock, rules=self.rules)
         await self._look_at_switch()
         anew = replace(observation, view=self.observer.view())
-        snapshot = applied(self._assembled(anew), self._pulse)
+        self._latest = snapshot = applied(self._assembled(anew), self._pulse)
         second = plan(snapshot, self.rules, verifications=verified)
         self.refusals.remember_unproven(wanted, second)
         return second, tuple(verified.values())
@@ -227,11 +238,3 @@ class Cycle:
 def _counts(observation: Observation, verified: tuple[Verification, ...]) -> Counts:
     failed = sum(bool(one.failure) for one in verified) + (observation.screen is None)
     return Counts(query_successes=1 + len(verified) - failed, query_failures=failed)
-
-
-def _is_about(workload: Workload, root: RootRef) -> bool:
-    if root.kind == "Pod":
-        names = {(pod.record.namespace, pod.record.name) for pod in workload.pods}
-        if (root.namespace, root.name) in names:
-            return True
-    return workload.root.ref == root.ref

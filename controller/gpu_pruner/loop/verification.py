@@ -6,7 +6,8 @@ root only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
 from gpu_pruner.decide.evidence import measured
 from gpu_pruner.errors import ObservationError
@@ -14,11 +15,18 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.plan import Decision, Verification
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Track
-from gpu_pruner.model.telemetry import TelemetrySource
+
+
+class Measures(Protocol):
+    """What a verification needs of a telemetry source: its full-window question."""
+
+    async def verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
+        """Return the tracks of these devices and their boards; see `model.telemetry`."""
+        ...
 
 
 async def verify(
-    decisions: Iterable[Decision], source: TelemetrySource, *, clock: Clock, rules: Rules
+    decisions: Iterable[Decision], source: Measures, *, clock: Clock, rules: Rules
 ) -> Mapping[str, Verification]:
     """Measure the devices of each decision over the period it names, and on to now.
 
@@ -35,7 +43,7 @@ async def verify(
 
 
 async def _verify_one(
-    decision: Decision, source: TelemetrySource, *, clock: Clock, rules: Rules
+    decision: Decision, source: Measures, *, clock: Clock, rules: Rules
 ) -> Verification:
     period = decision.verify
     devices = tuple(device.device for pod in decision.workload.pods for device in pod.devices)

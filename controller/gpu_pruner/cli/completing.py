@@ -1,0 +1,19 @@
+"""How a command's coroutine is run to its end, and becomes an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import click
+
+_INTERRUPTED = 130
+
+
+def complete(main: Callable[[], Coroutine[None, None, int]]) -> None:
+    """Run a command's coroutine to its end and leave with its exit code."""
+    try:
+        code = asyncio.run(main())
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    raise click.exceptions.Exit(code)

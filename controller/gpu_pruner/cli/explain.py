@@ -1,0 +1,172 @@
+"""`gpu-pruner explain REF`: one look, one measurement, and everything that follows from them.
+
+Answers what a controller with these settings would decide for a workload, and why. It looks and
+measures through the controller's own cycle, in dry run, and writes nothing to the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from gpu_pruner.cli.completing import complete
+from gpu_pruner.cli.explanation_table import print_explanation
+from gpu_pruner.cli.options import controller_options, settings_from_flags
+from gpu_pruner.cli.plotting import Picture, drawable, save
+from gpu_pruner.cli.printing import output_option, print_json
+from gpu_pruner.cli.references import near, parse_question
+from gpu_pruner.cli.wiring import connected
+from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.kube.lease import lease_namespace
+from gpu_pruner.loop.explaining import Answer, Examined, Question
+from gpu_pruner.model.rules import Mode
+from gpu_pruner.observe.hold import HoldSwitch, SeenSwitch
+from gpu_pruner.record.board import Board
+from gpu_pruner.record.explanation import explanation, workload_explanation
+from gpu_pruner.record.explanation_rows import Explanation, SettingRow
+from gpu_pruner.record.logs import configure_logging
+from gpu_pruner.settings.clock import clock_from_environment
+from gpu_pruner.settings.durations import format_duration
+from gpu_pruner.settings.schema import Settings
+
+_FINE, _FAILED = 0, 1
+
+_TOLD_SETTINGS = (
+    "mode",
+    "window_seconds",
+    "settle_seconds",
+    "idle_threshold",
+    "coverage_ratio",
+    "freshness_seconds",
+    "liveness",
+    "liveness_changes",
+    "cycle_seconds",
+    "confirmations",
+    "notice_seconds",
+    "keep_cap_seconds",
+)
+"""Settings that one workload's decision rests on, in the order of `Settings`."""
+
+
+@click.command()
+@click.argument("reference", metavar="REF")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw the measured window into FILE.png or FILE.svg; needs the extra `plot`.",
+)
+@controller_options
+@output_option
+def explain(reference: str, plot: Path | None, **flags: object) -> None:
+    """Measure one workload in full, and say why it is judged as it is and what comes next.
+
+    REF is kind/namespace/name, pod/namespace/name, node/NAME or gpu/UUID. Of a node or a GPU, every
+    workload that holds a GPU of it is told.
+    """
+    configure_logging(str(flags["log_format"]), level=logging.WARNING)
+    settings = settings_from_flags(flags)
+    question = parse_question(reference, custom=settings.custom_levers)
+    if plot is not None:
+        drawable(plot)
+    output = str(flags["output"])
+    complete(lambda: _explain(settings, question, output=output, plot=plot))
+
+
+async def _explain(
+    settings: Settings, question: Question, *, output: str, plot: Path | None
+) -> int:
+    """Ask, print, and draw.
+
+    Returns:
+        0, or 1 where it exists and holds no GPU, or where a breaker keeps a cycle from saying
+        anything.
+
+    Raises:
+        ConfigurationError: nothing is called so.
+    """
+    rehearsal = settings.model_copy(update={"mode": Mode.DRY_RUN})
+    clock = clock_from_environment()
+    async with connected(rehearsal, clock, Board(), one_pass=True) as controller:
+        switch = HoldSwitch(controller.client, namespace=lease_namespace(settings.lease))
+        controller.cycle.switch = SeenSwitch(switch)
+        answer = await controller.cycle.explain(question)
+    for breaker in answer.snapshot.breakers:
+        sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
+    if not answer.examined:
+        return _nobody(question, answer)
+    told = written(question, answer, settings=told_settings(settings))
+    if output == "json":
+        print_json(told)
+    else:
+        print_explanation(told)
+    if plot is not None:
+        save(tuple(map(_picture, answer.examined)), plot, rules=answer.rules)
+        sys.stderr.write(f"gpu-pruner: drawn into {plot}\n")
+    return _FAILED if answer.snapshot.breakers else _FINE
+
+
+def written(question: Question, answer: Answer, *, settings: tuple[SettingRow, ...]) -> Explanation:
+    """Return an answer as rows; the API answers the same ones."""
+    now = answer.snapshot.now
+    return explanation(
+        str(question),
+        [
+            workload_explanation(
+                one.decision,
+                one.screened,
+                one.verification,
+                tracks=one.tracks,
+                now=now,
+                rules=answer.rules,
+            )
+            for one in answer.examined
+        ],
+        now=now,
+        breakers=answer.snapshot.breakers,
+        settings=settings,
+    )
+
+
+def told_settings(settings: Settings) -> tuple[SettingRow, ...]:
+    """Return the settings that a decision rests on, each with where it comes from."""
+    return tuple(
+        SettingRow(name, _value(settings, name), _origin(settings, name)) for name in _TOLD_SETTINGS
+    )
+
+
+def _value(settings: Settings, name: str) -> str:
+    value = getattr(settings, name)
+    if name.endswith("_seconds"):
+        return format_duration(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _origin(settings: Settings, name: str) -> str:
+    return "given" if name in settings.model_fields_set else "default"
+
+
+def _picture(one: Examined) -> Picture:
+    return Picture(
+        title=one.decision.workload.root.ref,
+        sentence=f"{one.decision.verdict.value}: {one.decision.message}",
+        findings=one.decision.findings,
+        tracks=one.tracks,
+    )
+
+
+def _nobody(question: Question, answer: Answer) -> int:
+    """Say that nothing with GPUs is meant.
+
+    Raises:
+        ConfigurationError: nothing is called so, as far as anybody can see.
+    """
+    if answer.is_there(question):
+        sys.stderr.write(f"gpu-pruner: {question} holds no GPU; `once` lists those that do\n")
+        return _FAILED
+    likely = near(str(question), answer.names())
+    hint = f"did you mean {' or '.join(likely)}?" if likely else "`once` lists what there is"
+    raise ConfigurationError(f"nothing that holds a GPU is called {question}; {hint}")
