@@ -1,22 +1,33 @@
-"""The flags that several commands share, and how they become settings.
+"""The flags that several commands share.
 
 Names, letters and units are the Rust tool's where it has the flag: `-t` counts minutes, `-c`, `-g`
-and `--ack-grace-period` count seconds; a unit may be written everywhere.
+and `--ack-grace-period` count seconds; a unit may be written everywhere. `cli.given` turns what was
+given into settings; `cli.rust_flags` has the flags that we take for its sake.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from gpu_pruner.cli.given import settings_from_flags
+from gpu_pruner.cli.rust_flags import RUST_FLAGS
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.settings.durations import parse_duration
-from gpu_pruner.settings.loading import load_settings
-from gpu_pruner.settings.schema import ProfileName, Settings, kinds_from_letters
+from gpu_pruner.settings.environment import CONFIG
+from gpu_pruner.settings.platforms import Platform
+from gpu_pruner.settings.schema import ProfileName, kinds_from_letters
+
+__all__ = [
+    "controller_options",
+    "kubernetes_options",
+    "printing_options",
+    "serving_options",
+    "settings_from_flags",
+]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -47,7 +58,9 @@ _KUBERNETES = (
     click.option(
         "--config",
         type=click.Path(path_type=Path),
-        help="YAML file with settings, by their names in the reference. Flags win over it.",
+        envvar=CONFIG,
+        help="YAML file with settings, by their names in the reference. Variables and flags win "
+        "over it.",
     ),
     click.option("--kubeconfig", type=click.Path(path_type=Path), help="Path of a kubeconfig."),
     click.option("--context", "kube_context", help="Context of the kubeconfig."),
@@ -57,9 +70,7 @@ _TELEMETRY = (
     click.option("--prometheus-url", help="Base URL of Prometheus."),
     click.option(
         "--prometheus-token",
-        envvar="PROMETHEUS_TOKEN",
-        show_envvar=True,
-        help="Bearer token; better given by its variable or a file than on the command line.",
+        help="Bearer token; better given by a file, or by the variable PROMETHEUS_TOKEN.",
     ),
     click.option(
         "--prometheus-token-file",
@@ -125,6 +136,11 @@ _TELEMETRY = (
 
 _DECIDING = (
     click.option(
+        "--preset",
+        type=click.Choice([one.value for one in Platform]),
+        help="Values that are the same on every cluster of this make.",
+    ),
+    click.option(
         "-r",
         "--run-mode",
         type=click.Choice(["dry-run", "scale-down"]),
@@ -169,6 +185,24 @@ _DECIDING = (
         "--idle-threshold",
         type=float,
         help="Engine activity ratio at which work begins; 0.01 by default.",
+    ),
+    click.option(
+        "-n",
+        "--namespace",
+        metavar="REGEX",
+        help="Namespaces whose workloads may be paused, as an expression of the whole name.",
+    ),
+    click.option(
+        "-m",
+        "--model-name",
+        metavar="REGEX",
+        help="GPU models whose workloads may be paused, as an expression of the whole name.",
+    ),
+    click.option(
+        "--power-threshold",
+        type=float,
+        metavar="WATTS",
+        help="Power above which a GPU is at work, whatever else it says.",
     ),
 )
 
@@ -223,6 +257,15 @@ _LOGGING = (
 )
 
 
+_PRINTING = (
+    click.option(
+        "--print-settings",
+        is_flag=True,
+        help="Print every setting with where it comes from, and do nothing else.",
+    ),
+)
+
+
 def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
     for option in reversed(options):
         command = option(command)
@@ -236,151 +279,15 @@ def kubernetes_options(command: F) -> F:
 
 def controller_options(command: F) -> F:
     """Add every flag of a command that decides."""
-    return _with(_TELEMETRY + _DECIDING + _LEASE + _KUBERNETES + _LOGGING, command)
+    options = _TELEMETRY + _DECIDING + _LEASE + _KUBERNETES + RUST_FLAGS + _LOGGING
+    return _with(options, command)
+
+
+def printing_options(command: F) -> F:
+    """Add the flags of a command that can print its settings."""
+    return _with(_PRINTING, command)
 
 
 def serving_options(command: F) -> F:
     """Add the flags of a command that listens."""
     return _with(_SERVING, command)
-
-
-_FLAGS = {
-    "window_seconds": "-t/--duration",
-    "settle_seconds": "-g/--grace-period",
-    "cycle_seconds": "-c/--check-interval",
-    "notice_seconds": "--ack-grace-period",
-    "idle_threshold": "--idle-threshold",
-    "listen_port": "--listen-port",
-    "lease.namespace": "--lease-namespace",
-    "lease.name": "--lease-name",
-    "lease.identity": "--lease-identity",
-    "lease.duration_seconds": "--lease-duration",
-    "lease.renew_deadline_seconds": "--lease-renew-deadline",
-    "lease.retry_seconds": "--lease-retry",
-    "prometheus.url": "--prometheus-url",
-    "prometheus.token": "--prometheus-token",
-    "prometheus.headers": "--prometheus-header",
-    "prometheus.cluster_label": "--prometheus-cluster-label",
-    "prometheus.cluster": "--prometheus-cluster",
-    "prometheus.node_label": "--node-label",
-    "scrape.node_label": "--node-label",
-    "scrape.exporters": "--exporter",
-    "scrape.interval_seconds": "--scrape-interval",
-}
-"""Where a person wrote the value of a setting."""
-
-
-def settings_from_flags(flags: dict[str, object]) -> Settings:
-    """Turn flags into settings, with the flag's name in every error."""
-    if flags.get("prometheus_url") and flags.get("exporter"):
-        raise ConfigurationError("give --prometheus-url or --exporter, not both")
-    try:
-        return _settings(flags)
-    except ConfigurationError as error:
-        raise ConfigurationError("\n".join(map(_with_flag, str(error).splitlines()))) from None
-
-
-def _with_flag(line: str) -> str:
-    path, separator, message = line.partition(": ")
-    flag = next((flag for key, flag in _FLAGS.items() if path.startswith(key)), "")
-    return f"{flag} ({path}){separator}{message}" if flag else line
-
-
-def _settings(flags: dict[str, object]) -> Settings:
-    """Turn flags into settings.
-
-    Args:
-        flags: click's parameters by name; None means not given.
-
-    Raises:
-        ConfigurationError: every wrong value, one line each.
-    """
-    telemetry = {
-        "profiles": flags.get("profiles") or None,
-        "node_label": flags.get("node_label"),
-    }
-    return load_settings(
-        {
-            "mode": flags.get("run_mode"),
-            "window_seconds": flags.get("duration"),
-            "settle_seconds": flags.get("grace_period"),
-            "cycle_seconds": flags.get("check_interval"),
-            "notice_seconds": flags.get("ack_grace_period"),
-            "enabled_kinds": flags.get("enabled_resources"),
-            "idle_threshold": flags.get("idle_threshold"),
-            "prometheus": _prometheus(flags, telemetry),
-            "scrape": {
-                **telemetry,
-                "exporters": flags.get("exporter") or None,
-                "interval_seconds": flags.get("scrape_interval"),
-            },
-            "kubernetes": {
-                "kubeconfig": _readable(flags.get("kubeconfig"), "--kubeconfig"),
-                "context": flags.get("kube_context"),
-            },
-            "lease": {
-                "name": flags.get("lease_name"),
-                "namespace": flags.get("lease_namespace"),
-                "identity": flags.get("lease_identity"),
-                "duration_seconds": flags.get("lease_duration"),
-                "renew_deadline_seconds": flags.get("lease_renew_deadline"),
-                "retry_seconds": flags.get("lease_retry"),
-            },
-            "listen_address": flags.get("listen_address"),
-            "listen_port": flags.get("listen_port"),
-        },
-        file=_readable(flags.get("config"), "--config"),
-    )
-
-
-def _prometheus(flags: dict[str, object], telemetry: dict[str, object]) -> dict[str, object] | None:
-    """Return the section ``prometheus``; None where no URL was given."""
-    url = flags.get("prometheus_url")
-    if not url:
-        return None
-    return {
-        **telemetry,
-        "url": url,
-        "token": flags.get("prometheus_token"),
-        "token_file": _readable(flags.get("prometheus_token_file"), "--prometheus-token-file"),
-        "ca_file": _readable(flags.get("prometheus_tls_cert"), "--prometheus-tls-cert"),
-        "tls_verify": _not_skip(flags.get("prometheus_tls_mode")),
-        "headers": _headers(flags.get("prometheus_header")),
-        "honor_labels": flags.get("honor_labels"),
-        "cluster": flags.get("prometheus_cluster"),
-        "cluster_label": flags.get("prometheus_cluster_label"),
-    }
-
-
-def _not_skip(mode: object) -> bool | None:
-    return None if mode is None else mode != "skip"
-
-
-def _readable(path: object, flag: str) -> Path | None:
-    if path is None:
-        return None
-    if not isinstance(path, Path) or not path.is_file() or not os.access(path, os.R_OK):
-        raise ConfigurationError(f"{path} is not a readable file", path=flag)
-    return path
-
-
-def _headers(pairs: object) -> dict[str, str] | None:
-    if not isinstance(pairs, tuple) or not pairs:
-        return None
-    headers: dict[str, str] = {}
-    for pair in pairs:
-        name, separator, value = str(pair).partition("=")
-        if not separator or not name.strip():
-            raise ConfigurationError("is not NAME=VALUE", path="--prometheus-header")
-        if value.startswith("@"):
-            value = _content(Path(value[1:]), "--prometheus-header")
-        headers[name.strip()] = value
-    return headers
-
-
-def _content(path: Path, flag: str) -> str:
-    _readable(path, flag)
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path} is not UTF-8 text", path=flag) from None

@@ -35,6 +35,8 @@ from gpu_pruner.settings.levers import (
     distinct,
     known_kinds,
 )
+from gpu_pruner.settings.patterns import Pattern
+from gpu_pruner.settings.platforms import Platform
 from gpu_pruner.settings.section import Duration, Section
 
 
@@ -182,6 +184,11 @@ class BudgetSettings(Section):
 class Settings(Section):
     """Everything that can be set, with its default."""
 
+    preset: Platform | None = Field(
+        None,
+        description="Make of the cluster, for values that are the same on all of its kind: "
+        "openshift, gke, eks or aks. Everything that is written wins over it.",
+    )
     mode: Mode = Field(Mode.DRY_RUN, description="dry-run only says what it would do (`-r`).")
     window_seconds: Duration = Field(
         2100.0,
@@ -250,6 +257,22 @@ class Settings(Section):
     protected_namespaces: frozenset[str] = Field(
         frozenset({"kube-system", "kube-public", "kube-node-lease"}),
         description="Namespaces in which nothing is ever paused.",
+    )
+    namespaces: Pattern | None = Field(
+        None,
+        description="Regular expression of the namespaces whose workloads may be paused, all of "
+        "the name (`-n`). Unset: every one.",
+    )
+    models: Pattern | None = Field(
+        None,
+        description="Regular expression of the GPU models whose workloads may be paused, all of "
+        "the name as the exporter tells it (`-m`). Unset: every one.",
+    )
+    power_threshold_watts: float | None = Field(
+        None,
+        gt=0,
+        description="A device that drew more than this in the window is at work "
+        "(`--power-threshold`). Unset: power alone is no work.",
     )
     prometheus: PrometheusSettings | None = Field(
         None, description="Prometheus as the telemetry source."
@@ -325,4 +348,7 @@ class Settings(Section):
             warn_only_kinds=self.warn_only_kinds,
             custom_kinds={(one.group, one.kind): one.made for one in self.custom_levers},
             measurable_models=self.measurable_models,
+            namespaces=self.namespaces,
+            models=self.models,
+            power_threshold_watts=self.power_threshold_watts,
         )

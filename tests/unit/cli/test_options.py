@@ -118,7 +118,7 @@ def test_the_lease_is_told_by_flags_and_a_wrong_time_names_its_flag() -> None:
     }
     lease = settings_from_flags(flags).lease
     assert (lease.namespace, lease.duration_seconds, lease.name) == ("team-ops", 30.0, "gpu-pruner")
-    with pytest.raises(ConfigurationError, match=r"--lease-namespace \(lease\.namespace\)"):
+    with pytest.raises(ConfigurationError, match=r"--lease-namespace: lease\.namespace: "):
         settings_from_flags(flags | {"lease_namespace": "Team Ops"})
     with pytest.raises(ConfigurationError, match="duration > renew deadline"):
         settings_from_flags(flags | {"lease_renew_deadline": 30.0})

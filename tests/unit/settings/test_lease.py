@@ -21,8 +21,8 @@ def test_the_defaults_are_those_of_kubernetes_own_controllers() -> None:
         ({"retry_seconds": 5}, "do not fit together"),
         ({"duration_seconds": 15.5}, "must be whole"),
         ({"retry_seconds": 0}, "greater than 0"),
-        ({"name": "no/name"}, "pattern"),
-        ({"namespace": "../other"}, "pattern"),
+        ({"name": "no/name"}, "must have the form"),
+        ({"namespace": "../other"}, "must have the form"),
         ({"identity": ""}, "at least 1"),
     ],
 )
