@@ -39,6 +39,10 @@ def test_nothing_is_paused_while_the_configmap_stands(lab: Lab, product: Product
         lab.kubectl("create", "configmap", NAME, "-n", OUR_NAMESPACE, reason)
         controller.until(held)
         assert "maintenance" in held()[0]
+        controller.until_told(product.ref, state="Warned", reason="ClockFrozen")
+        told = text(controller.told(product.ref), "message")
+        assert told.startswith("The deadline stands still (Held): ")
+        assert told.endswith(": maintenance")
         last = cycle() + 8  # its notice would be over
         controller.until(lambda: cycle() >= last)
         assert "Pausing" not in phases(product.writes())

@@ -18,6 +18,7 @@ from gpu_pruner.decide.wording import Why, clock_time, minutes, with_rule
 from gpu_pruner.model.book import Phase
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.snapshot import ALL_HELD
 from gpu_pruner.model.units import HOUR, Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason, Verdict
 
@@ -245,9 +246,11 @@ def _is_clock_stopped(standing: Standing) -> bool:
 
 
 def _why_stopped(standing: Standing) -> Why:
-    if standing.breaker is not None:
-        told = f"{standing.breaker.name}: {standing.breaker.message}"
-        return Reason.TELEMETRY_BREAKER, told
+    breaker = standing.breaker
+    if breaker is not None and breaker.name == ALL_HELD:
+        return Reason.HELD, breaker.message
+    if breaker is not None:
+        return Reason.TELEMETRY_BREAKER, f"{breaker.name}: {breaker.message}"
     if standing.hold is not None:
         return Reason.HELD, standing.hold.detail
     if standing.judgement.verdict is Verdict.UNKNOWN or standing.workload.obstacle is None:

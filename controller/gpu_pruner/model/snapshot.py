@@ -42,6 +42,10 @@ class Workload:
         return sum(pod.record.gpus for pod in self.pods)
 
 
+ALL_HELD = "AllHeld"
+"""Name of the one breaker that people open themselves: nothing is broken then."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
     """A reason to do nothing at all in this cycle, for one sentence to the operator."""

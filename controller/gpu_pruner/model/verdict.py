@@ -175,7 +175,7 @@ class Reason(StrEnum):
     )
     HELD = (
         "Held",
-        "A hold is set on the workload or its namespace.",
+        "A hold is set on the workload, its namespace, or everything.",
         "deciding#the-clock",
     )
     CONTESTED = (
