@@ -134,13 +134,15 @@ class Reflector(Generic[W, T]):
         if self.error is None or (self.error.status or _UNKNOWN) < _UNKNOWN:
             await self.pace.sleep(wait)
             return
-        waits = [asyncio.ensure_future(self.pace.sleep(wait))]
-        waits.append(asyncio.ensure_future(self.client.outage.over()))
+        nap = asyncio.ensure_future(self.pace.sleep(wait))
+        over = asyncio.ensure_future(self.client.outage.over())
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((nap, over), return_when=asyncio.FIRST_COMPLETED)
+            if over.done():
+                self.failures = 0  # a server that has just come back stumbles for a moment
         finally:
-            for one in waits:
-                one.cancel()
+            nap.cancel()
+            over.cancel()
 
     async def _list(self) -> None:
         """Read the whole kind anew; what we had stays until the new list is complete."""
