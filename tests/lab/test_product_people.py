@@ -10,7 +10,7 @@ from support.lab import Lab
 from support.product import Product, a_world, phases, until
 
 from gpu_pruner.model.annotations import PAUSED
-from gpu_pruner.sim.tree import JsonObject, elements, number, text
+from gpu_pruner.sim.tree import elements, number, text
 from gpu_pruner.sim.world import Workload
 
 pytestmark = [pytest.mark.lab, pytest.mark.prometheus, pytest.mark.timeout(300)]
@@ -120,45 +120,8 @@ def test_what_a_gitops_controller_reverts_is_contested_after_once(
     assert product.size(ref) == 2
 
 
-def test_a_horizontal_autoscaler_leaves_a_paused_workload_alone(lab: Lab, product: Product) -> None:
-    team, ref = product.team, product.ref
-
-    product.apply(an_autoscaler(team))
-    with product.controller() as controller:
-        controller.until_told(ref, state="Paused")
-        until(lambda: "ScalingDisabled" in scaling(product, team))
-        assert product.size(ref) == 0
-
-        product.by_hand("resume", ref)
-        controller.until_told(ref, state="Watching")
-        assert product.size(ref) == 2
-        until(lambda: "ScalingDisabled" not in scaling(product, team))
-
-
 def contested(product: Product, team: str) -> str:
     """Return whom the only GPUWorkload of a namespace says that the workload is left to."""
     path = f"/apis/gpu-pruner.io/v1alpha1/namespaces/{team}/gpuworkloads"
     [found] = elements(product.get(path), "items")
     return text(found, "status", "contestedBy")
-
-
-def an_autoscaler(team: str) -> JsonObject:
-    resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "server"}
-    return {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "server", "namespace": team},
-        "spec": {
-            "scaleTargetRef": target,
-            "minReplicas": 2,
-            "maxReplicas": 4,
-            "metrics": [{"type": "Resource", "resource": resource}],
-        },
-    }
-
-
-def scaling(product: Product, team: str) -> set[str]:
-    """Return the reasons of the autoscaler's conditions."""
-    path = f"/apis/autoscaling/v2/namespaces/{team}/horizontalpodautoscalers/server"
-    return {text(one, "reason") for one in elements(product.get(path), "status", "conditions")}

@@ -309,11 +309,15 @@ def _voided(standing: Standing) -> str | None:
 
 
 def _void(standing: Standing, why: str) -> Step:
-    """Go back to be warned anew, after a new measurement."""
+    """Go back to be warned anew, after a new measurement.
+
+    It is nominated anew for that, so that the next warning is not taken for this one, told twice.
+    """
     told = f"The warning is void, because {why}. {standing.judgement.message}"
     book = replace(
         standing.book,
         phase=Phase.NOMINATED,
+        nominated_at=standing.now,
         warned_at=None,
         warned_via=(),
         warned_mode="",

@@ -10,10 +10,12 @@ from support.telling_time import START, moment
 from support.world import World
 
 from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.orders import MessageKind
 from gpu_pruner.model.plan import Action, Decision
 from gpu_pruner.model.snapshot import Snapshot
 from gpu_pruner.model.units import MINUTE
 from gpu_pruner.model.verdict import Reason
+from gpu_pruner.notify.notifier import occasion
 
 WARNED = Book(
     phase=Phase.WARNED,
@@ -75,6 +77,17 @@ def test_an_absence_of_more_than_a_window_voids_the_warning_and_it_is_given_anew
     assert f"stood still for {minutes} minutes" in back.message
     again = [lived(it, 1).action for _ in range(20)]
     assert [one for one in again if one is not Action.NONE] == [Action.WARN, Action.PAUSE]
+
+
+def test_a_warning_given_anew_is_told_anew() -> None:
+    it = away("-60m", warned_at=moment("-70m"), pause_at=moment("-55m"))
+    root = it.world.root("train")
+    it.world.books[root.uid] = replace(it.world.books[root.uid], nominated_at=moment("-72m"))
+    before = occasion(it.run(until=START).decisions[0], MessageKind.CANCELLED)
+    voided = it.world.books[root.uid].nominated_at
+    anew = next(one for _ in range(5) if (one := lived(it, 1)).action is Action.WARN)
+    assert occasion(anew, MessageKind.WARNING) != before
+    assert anew.book.nominated_at == voided == START
 
 
 def test_an_absence_with_an_end_in_doubt_goes_on_as_a_freeze_from_its_begin() -> None:
