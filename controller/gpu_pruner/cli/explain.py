@@ -14,7 +14,8 @@ import click
 
 from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explanation_table import print_explanation
-from gpu_pruner.cli.options import controller_options, settings_from_flags
+from gpu_pruner.cli.given import loaded_from_flags
+from gpu_pruner.cli.options import controller_options
 from gpu_pruner.cli.plotting import Picture, drawable, save
 from gpu_pruner.cli.printing import output_option, print_json
 from gpu_pruner.cli.references import near, parse_question
@@ -29,8 +30,8 @@ from gpu_pruner.record.explanation import explanation, workload_explanation
 from gpu_pruner.record.explanation_rows import Explanation, SettingRow
 from gpu_pruner.record.logs import configure_logging
 from gpu_pruner.settings.clock import clock_from_environment
-from gpu_pruner.settings.durations import format_duration
-from gpu_pruner.settings.schema import Settings
+from gpu_pruner.settings.loading import Loaded
+from gpu_pruner.settings.telling import shown, told
 
 _FINE, _FAILED = 0, 1
 
@@ -68,17 +69,16 @@ def explain(reference: str, plot: Path | None, **flags: object) -> None:
     workload that holds a GPU of it is told.
     """
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
-    settings = settings_from_flags(flags)
+    loaded = loaded_from_flags(flags)
+    settings = loaded.settings
     question = parse_question(reference, custom=settings.custom_levers)
     if plot is not None:
         drawable(plot)
     output = str(flags["output"])
-    complete(lambda: _explain(settings, question, output=output, plot=plot))
+    complete(lambda: _explain(loaded, question, output=output, plot=plot))
 
 
-async def _explain(
-    settings: Settings, question: Question, *, output: str, plot: Path | None
-) -> int:
+async def _explain(loaded: Loaded, question: Question, *, output: str, plot: Path | None) -> int:
     """Ask, print, and draw.
 
     Returns:
@@ -88,6 +88,7 @@ async def _explain(
     Raises:
         ConfigurationError: nothing is called so.
     """
+    settings = loaded.settings
     rehearsal = settings.model_copy(update={"mode": Mode.DRY_RUN})
     clock = clock_from_environment()
     async with connected(rehearsal, clock, Board(), one_pass=True) as controller:
@@ -98,11 +99,11 @@ async def _explain(
         sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
     if not answer.examined:
         return _nobody(question, answer)
-    told = written(question, answer, settings=told_settings(settings))
+    rows = written(question, answer, settings=told_settings(loaded))
     if output == "json":
-        print_json(told)
+        print_json(rows)
     else:
-        print_explanation(told)
+        print_explanation(rows)
     if plot is not None:
         save(tuple(map(_picture, answer.examined)), plot, rules=answer.rules)
         sys.stderr.write(f"gpu-pruner: drawn into {plot}\n")
@@ -131,22 +132,12 @@ def written(question: Question, answer: Answer, *, settings: tuple[SettingRow, .
     )
 
 
-def told_settings(settings: Settings) -> tuple[SettingRow, ...]:
+def told_settings(loaded: Loaded) -> tuple[SettingRow, ...]:
     """Return the settings that a decision rests on, each with where it comes from."""
+    rows = {one.name: one for one in told(loaded)}
     return tuple(
-        SettingRow(name, _value(settings, name), _origin(settings, name)) for name in _TOLD_SETTINGS
+        SettingRow(name, shown(rows[name].value), rows[name].origin) for name in _TOLD_SETTINGS
     )
-
-
-def _value(settings: Settings, name: str) -> str:
-    value = getattr(settings, name)
-    if name.endswith("_seconds"):
-        return format_duration(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _origin(settings: Settings, name: str) -> str:
-    return "given" if name in settings.model_fields_set else "default"
 
 
 def _picture(one: Examined) -> Picture:

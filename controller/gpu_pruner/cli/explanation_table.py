@@ -10,6 +10,8 @@ from rich.table import Table
 
 from gpu_pruner.cli.printing import VERDICT_STYLES, console
 from gpu_pruner.decide.wording import clock_time, minutes
+from gpu_pruner.model.plan import Action
+from gpu_pruner.model.signals import Signal
 from gpu_pruner.model.units import MINUTE, Timestamp, parse_rfc3339
 from gpu_pruner.record.explanation_rows import (
     DeviceExplanation,
@@ -29,17 +31,18 @@ def print_explanation(told: Explanation) -> None:
         if place:
             out.print()
         _print_workload(out, one, now=now)
-    out.print("\n[bold]Settings[/] (what was given, and defaults)")
+    out.print("\n[bold]Settings[/] of this command, each with where it comes from")
     for row in told.settings:
         out.print(f"  {row.name}: {escape(row.value)} ({row.origin})", soft_wrap=True)
 
 
 def _print_workload(out: Console, one: WorkloadExplanation, *, now: Timestamp) -> None:
     style = VERDICT_STYLES.get(one.verdict, "bold")
-    line = f"[bold]{escape(one.ref)}[/]: [{style}]{one.verdict}[/], {one.reason}"
-    _say(out, f"{line}, {one.clock.state}, {one.gpus} GPUs")
+    line = f"[bold]{escape(one.ref)}[/]: [{style}]{one.verdict}[/] ({one.reason})"
+    _say(out, f"{line}, state {one.clock.state}, {_count(one.gpus, 'GPU')}")
     _say(out, f"  {escape(one.message)}")
-    _say(out, f"  Rule: {escape(one.rule)}")
+    if one.rule not in one.message:
+        _say(out, f"  Rule: {escape(one.rule)}")
     for line in _notes(one):
         _say(out, f"  {escape(line)}")
     _say(out, f"\n[bold]Next[/]{_due(one.next.at, now)}\n  {escape(one.next.sentence)}")
@@ -65,17 +68,23 @@ def _section(out: Console, title: str, rows: Iterable[str]) -> None:
 
 
 def _notes(one: WorkloadExplanation) -> Iterator[str]:
-    if one.measured_at is None:
-        yield "Nothing of it could be measured."
+    if not one.pods:
+        yield "It has no pods, so there is nothing to measure."
+    elif one.measured_at is None:
+        yield "It has no device that could be measured."
     elif one.failure:
         yield f"The measurement failed: {one.failure}"
     if one.screen is not None:
         told = f"{one.screen.verdict}, {one.screen.reason}: {one.screen.message}"
         yield f"Without this measurement, a cycle says {told}"
-    if one.obstacle:
+    if one.obstacle and not one.obstacle.startswith(one.reason):
         yield f"It is never paused. {one.obstacle}"
-    elif one.lever is not None:
-        yield f"A cycle would do now: {one.action}. What would pause it: {one.lever}."
+    if one.action != Action.NONE.value:
+        yield f"A cycle would do now: {one.action}."
+
+
+def _count(number_of: int, what: str) -> str:
+    return f"{number_of} {what}" if number_of == 1 else f"{number_of} {what}s"
 
 
 def _due(moment: str | None, now: Timestamp) -> str:
@@ -84,12 +93,14 @@ def _due(moment: str | None, now: Timestamp) -> str:
         return ""
     at = parse_rfc3339(moment)
     left = minutes(at - now)
-    return f" at {clock_time(at, now=now)}" + (f", in {left} minutes" if left > 0 else ", now")
+    wait = f"in {_count(left, 'minute')}" if left > 0 else "now"
+    return f" at {clock_time(at, now=now)}, {wait}"
 
 
 def _clock(one: WorkloadExplanation, *, now: Timestamp) -> Iterator[str]:
     clock = one.clock
-    yield f"found idle {clock.confirmations} times of the {clock.confirmations_wanted} wanted"
+    wanted = _count(clock.confirmations_wanted, "look")
+    yield f"found idle in {clock.confirmations} of {wanted} that have to agree"
     moments = (
         ("idle since", clock.idle_since),
         ("nominated at", clock.nominated_at),
@@ -139,7 +150,13 @@ def _measured(one: DeviceExplanation, *, now: Timestamp) -> Iterator[str]:
     if one.draw is not None:
         most = one.draw.idle_watts
         known = "is not known" if most is None else f"is at most {most:g} W"
-        yield f"it drew {one.draw.watts:g} W on average; without work its model's draw {known}"
+        span = " to ".join(
+            clock_time(parse_rfc3339(moment), now=now) for moment in (one.draw.begin, one.draw.end)
+        )
+        yield (
+            f"it drew {one.draw.watts:g} W on average from {span}; "
+            f"what its model draws without work {known}"
+        )
     if one.missing:
         yield f"not exported: {', '.join(missing.word for missing in one.missing)}"
 
@@ -155,12 +172,11 @@ def _signals(one: DeviceExplanation, *, now: Timestamp) -> Table:
 
 def _cells(row: SignalRow, *, now: Timestamp) -> Iterator[str]:
     yield f"  {row.word}"
-    yield "none" if row.peak is None else f"{number(row.peak)} {row.unit}".strip()
-    yield (
-        ""
-        if row.peak_at is None or not row.peak
-        else clock_time(parse_rfc3339(row.peak_at), now=now)
-    )
+    # The highest value of a counter says nothing.
+    peak = None if row.signal == Signal.ENERGY.value else row.peak
+    yield "" if peak is None else f"{number(peak)} {row.unit}".strip()
+    told = row.peak_at if peak else None
+    yield "" if told is None else clock_time(parse_rfc3339(told), now=now)
     yield row.counts
     yield f"{row.active_steps} steps" if row.active_steps else "none"
     garbage = f", {row.invalid_steps} garbage" if row.invalid_steps else ""

@@ -94,10 +94,13 @@ def save(pictures: Sequence[Picture], path: Path, *, rules: Rules) -> None:
         + 0.3 * sum(bool(strip.heading) for _, several in strips for strip in several)
     )
     # Words stay words in an SVG, and the same look gives the same bytes.
+    kind = path.suffix.lower()[1:]
+    svg: dict[str, str | None] = {"Creator": "gpu-pruner", "Date": None}
+    metadata = svg if kind == "svg" else {"Software": "gpu-pruner"}
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gpu-pruner"}):
         figure = Figure(figsize=(_WIDTH, height), dpi=100, facecolor="white", layout="constrained")
         _fill(figure, strips)
-        figure.savefig(path, format=path.suffix.lower()[1:], metadata={"Creator": "gpu-pruner"})
+        figure.savefig(path, format=kind, metadata=metadata)
 
 
 def _strips(picture: Picture, rules: Rules) -> Iterator[_Strip]:
@@ -127,9 +130,13 @@ def _fill(figure: Figure, pictures: Sequence[tuple[Picture, tuple[_Strip, ...]]]
         if place < len(strips):
             axes.tick_params(labelbottom=False)
         else:
-            axes.set_xlabel("UTC", fontsize=8)
+            axes.set_xlabel(_LEGEND, fontsize=7)
 
 
+_LEGEND = (
+    "UTC. Orange: counts as work. Dashed: from here on it counts. Grey: no sample. "
+    "Red: not a possible value."
+)
 _TICKS = (300.0, 600.0, 900.0, 1800.0)
 _MOST_TICKS = 8
 """Seconds between two marks of the time axis, and how many fit on it."""

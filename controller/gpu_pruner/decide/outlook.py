@@ -118,9 +118,16 @@ def _idle(decision: Decision, *, now: Timestamp, rules: Rules) -> Outlook:
     if decision.workload.obstacle is not None:
         return Outlook(None, "It is never paused, for the reason told.")
     left = max(0, rules.confirmations - decision.book.confirmations)
-    wait = f"after {left} more of the cycles that have to agree" if left else "now"
-    told = f"Its owner is warned {wait}, and it is paused {minutes(rules.notice_seconds)} minutes"
-    return Outlook(now + left * rules.cycle_seconds, f"{told} after that.")
+    cycles = "one more cycle that agrees" if left == 1 else f"{left} more cycles that agree"
+    told = f"Its owner is warned {f'after {cycles}' if left else 'now'}"
+    at = now + left * rules.cycle_seconds
+    if decision.workload.warn_only:
+        return Outlook(at, f"{told}, and that is all: its kind is not paused.")
+    would = "would be" if rules.mode is Mode.DRY_RUN else "is"
+    notice = minutes(rules.notice_seconds)
+    return Outlook(
+        at, f"{told}, and it {would} paused {notice} minutes after that at the earliest."
+    )
 
 
 def _quiet_from(decision: Decision, rules: Rules) -> Timestamp | None:
@@ -171,7 +178,7 @@ def _changes(decision: Decision, rules: Rules) -> Iterator[str]:
         elif finding.verdict is Verdict.ACTIVE and decision.verdict is Verdict.ACTIVE:
             yield _quiet(finding, rules)
     for finding in decision.findings:
-        if finding.verdict is Verdict.IDLE:
+        if finding.verdict is Verdict.IDLE and decision.verdict is not Verdict.ACTIVE:
             yield f"{what_counts(finding.evidence, rules)}."
 
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_pruner.cli.references import parse_reference
+from gpu_pruner.cli.references import near, parse_question, parse_reference
 from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.loop.explaining import Question
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.settings.levers import CustomLever
 
@@ -45,3 +46,37 @@ def test_a_kind_of_the_settings_can_be_named() -> None:
     assert found == RootRef("Server", "team-a", "llm", "ml.example.org")
     with pytest.raises(ConfigurationError, match="unknown kind 'server'"):
         parse_reference("server/team-a/llm")
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("node/node-a", Question(node="node-a")),
+        ("Node/node-a.example.org", Question(node="node-a.example.org")),
+        ("gpu/GPU-1234", Question(device="GPU-1234")),
+        ("gpu/GPU-1234/3", Question(device="GPU-1234/3")),
+        ("sts/team-a/train", Question(root=RootRef("StatefulSet", "team-a", "train", "apps"))),
+        ("pod/team-a/train-0", Question(root=RootRef("Pod", "team-a", "train-0"))),
+    ],
+)
+def test_a_question_can_be_about_a_workload_a_pod_a_node_or_a_gpu(text, question):
+    assert parse_question(text) == question
+
+
+@pytest.mark.parametrize("text", ["", "train", "node/", "gpu/", "node/a/b/c", "gpu/a/b/c", "a/b"])
+def test_any_other_question_is_told_every_shape(text):
+    with pytest.raises(ConfigurationError, match="kind/namespace/name, pod/.*, node/NAME or gpu/"):
+        parse_question(text)
+
+
+def test_a_question_about_an_unknown_kind_is_told_the_known_ones():
+    with pytest.raises(ConfigurationError, match="unknown kind 'cronjob'; known: pod"):
+        parse_question("cronjob/team-a/train")
+
+
+def test_near_names_are_the_likest_first_and_few():
+    known = {f"deployment/team-a/train-{n}" for n in range(9)} | {"deployment/team-a/train"}
+    found = near("deployment/team-a/trian", known)
+    assert found[0] == "deployment/team-a/train"
+    assert len(found) == 3
+    assert near("notebook/other/thing", known) == ()

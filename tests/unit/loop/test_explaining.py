@@ -139,9 +139,7 @@ async def test_what_is_due_is_told_as_the_controller_would_act() -> None:
 
 
 def test_an_onlooker_takes_the_mode_from_the_warning() -> None:
-    told = Story(
-        World({"train": {"gpus": 1, "book": DUE}}), rules=told_rules({"mode": "dry-run"})
-    )
+    told = Story(World({"train": {"gpus": 1, "book": DUE}}), rules=told_rules({"mode": "dry-run"}))
     snapshot, view = told.snapshot(START), told.world.view()
     seen = [
         replace(one, book=replace(one.book, warned_mode="dry-run")) for one in snapshot.workloads
