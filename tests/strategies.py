@@ -214,12 +214,14 @@ def told_wish(tape: Tape) -> Spec:
         "protected": ({"namespace": "kube-system"}, {}),
     }
     workload, namespace = told[where]
+    if tape.pick([True, False]):  # somebody else gave its GPUs back a moment ago
+        workload = workload | {"intent": workload.get("intent", {}) | {"released": "-10s"}}
     return {"workload": workload, "namespace": namespace}
 
 
 def wishes() -> st.SearchStrategy[Spec]:
     """Return a wish, in one of the words and places that there are."""
-    return taped(told_wish, 3)
+    return taped(told_wish, 4)
 
 
 BOOKS = st.sampled_from(

@@ -9,7 +9,8 @@ A workload of a case; everything has a default, which is a healthy idle Deployme
     pods: 3 | [{gpus: 2, ready: -10m}, {phase: Pending, created: -5m, gpus: 1}]
     owner: {desired: 2, ready: 1, updated: 1, generation: 2, halted: true, deletes_volumes: true,
             sized_by: kubectl, annotations: {}, labels: {}, hidden: true}
-    intent: {keep_until: 2h, keep_by: jo, exempt: true}
+    intent: {keep_until: 2h, keep_by: jo, exempt: true, exempt_until: 1d, released: -30s,
+             release_by: ada, release_reason: done for today}
     book: {phase: Warned, warned_at: -10m, pause_at: 5m, warned_mode: scale-down}
 
 A pod: name, ready (time or never), created, started, phase, terminating, node, requests,
@@ -37,6 +38,7 @@ from gpu_pruner.model.workload import (
     OwnerRef,
     PodPhase,
     PodRecord,
+    Release,
     RootRef,
 )
 
@@ -270,11 +272,22 @@ class Told:
             book = told_book(self.spec["book"])
         if book is None and "intent" not in self.spec:
             return None
-        intent = dict(self.spec.get("intent", {}))
-        if "keep_until" in intent:
-            intent["keep_until"] = moment(intent["keep_until"])
         held = book if book is not None else Book(resource_version="1")
-        return Bookkeeping(root=self.root, intent=Intent(**intent), book=held)
+        return Bookkeeping(
+            root=self.root, intent=told_intent(self.spec.get("intent", {})), book=held
+        )
+
+
+def told_intent(told: Spec) -> Intent:
+    """Return what people want; times are relative to the story."""
+    given = dict(told)
+    for name in ("keep_until", "exempt_until"):
+        if given.get(name) is not None:
+            given[name] = moment(given[name])
+    if "released" in given:
+        at, by = moment(given.pop("released")), given.pop("release_by", "")
+        given["release"] = Release(at=at, by=by, reason=given.pop("release_reason", ""))
+    return Intent(**given)
 
 
 def told_book(told: Spec) -> Book:

@@ -79,16 +79,20 @@ def _written(
 
 def _wanted(intent: Intent, *, known: Workload | None, now: Timestamp) -> str:
     """Return what GPUWorkloads say against a pause."""
-    if known and (intent.keep_until, intent.exempt) == (
-        known.intent.keep_until,
-        known.intent.exempt,
-    ):
+    if known and known.intent.release is not None and intent.release is None:
+        return "it was released, and that was taken back"
+    if known and _against(intent) == _against(known.intent):
         return ""
-    if intent.exempt:
-        return "somebody exempted it (spec.exempt of its GPUWorkload)"
+    if intent.exempt and (intent.exempt_until is None or intent.exempt_until > now):
+        return f"it was exempted{_by(intent.exempt_by)} (spec.exempt of its GPUWorkload)"
     if intent.keep_until is not None and intent.keep_until > now:
         return f"it is kept until {rfc3339(intent.keep_until)}{_by(intent.keep_by)}"
     return ""
+
+
+def _against(intent: Intent) -> tuple[Timestamp | None, bool, Timestamp | None]:
+    """Return what of an intent can stand against a pause."""
+    return intent.keep_until, intent.exempt, intent.exempt_until
 
 
 async def _intent(client: Cluster, root: RootRef) -> Intent:

@@ -19,12 +19,14 @@ from gpu_pruner.decide.budget import Budget
 from gpu_pruner.decide.device import Yardstick
 from gpu_pruner.decide.idle import judge_workload
 from gpu_pruner.decide.nodes import restless_nodes, suspect_nodes
+from gpu_pruner.decide.release import given_back, with_release
 from gpu_pruner.decide.standing import Standing, Step, written
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Action, Decision, Plan, Verification
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.snapshot import Snapshot, Workload
 from gpu_pruner.model.units import Timestamp
+from gpu_pruner.model.verdict import Reason
 
 _STEP_OF = {
     Phase.WATCHING: clock.watching,
@@ -93,7 +95,10 @@ def plan(
 
 
 def _decided(standing: Standing) -> Decision:
-    return _decision(standing, _STEP_OF[standing.book.phase](standing))
+    step = given_back(standing)
+    if step is None:
+        step = with_release(standing, _STEP_OF[standing.book.phase](standing))
+    return _decision(standing, step)
 
 
 def _examined(standing: Standing) -> Decision:
@@ -122,23 +127,28 @@ def _decision(standing: Standing, step: Step) -> Decision:
         action=step.action,
         verify=step.verify,
         window=step.window,
-        decision_id=_decision_id(standing.workload, book),
+        decision_id=_decision_id(standing.workload, book, step.reason),
         findings=step.judgement.findings,
         idle_since=step.judgement.idle_since if book.idle_since is None else book.idle_since,
         verified_at=step.verified_at,
     )
 
 
-def _decision_id(workload: Workload, book: Book) -> str:
+def _decision_id(workload: Workload, book: Book, reason: Reason) -> str:
     """Return the same name for the same root, warning and deadline; empty without a warning.
 
     A warning that ends in this cycle is still named by its own id, so that its cancellation can be
-    matched with it.
+    matched with it. A pause on somebody's release is named by that.
     """
     told = book if book.warned_at is not None else workload.book
-    if told.warned_at is None:
+    release = workload.intent.release
+    if reason is Reason.RELEASED and release is not None:
+        moments = f"released\n{release.at!r}"
+    elif told.warned_at is None:
         return ""
-    text = f"{workload.root.uid}\n{workload.root.ref}\n{told.warned_at!r}\n{told.pause_at!r}"
+    else:
+        moments = f"{told.warned_at!r}\n{told.pause_at!r}"
+    text = f"{workload.root.uid}\n{workload.root.ref}\n{moments}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

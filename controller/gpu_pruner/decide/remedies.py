@@ -75,6 +75,7 @@ REMEDIES: Mapping[Reason, str] = {
     Reason.WARNING_VOID: "Nothing is missing: it is measured and warned anew.",
     Reason.OVER_BUDGET: "Wait for its turn, or raise `budget` in the settings.",
     Reason.DUE: "It is too late for a wish to arrive before the pause; resume gives it back.",
+    Reason.RELEASED: "It is too late to take the release back; resume gives the GPUs back to it.",
     Reason.REFUSED: "The refusal says what stood against the pause.",
     Reason.WOULD_PAUSE: "Nothing more happens in dry run. Work, a keep or an exemption ends it.",
     Reason.PAUSING: "Wait until its pods are gone; a keep still gives it back.",

@@ -2,13 +2,15 @@
 
 Anybody with the right to edit the object can put anything into it, so reading never raises: a
 status that cannot be read is a blank book, which only makes the workload start anew, and a wish
-that cannot be read is honoured as an exemption, because missing data never leads to a pause.
+that cannot be read is honoured as an exemption, because missing data never leads to a pause. For
+the same reason a release that cannot be read is none.
 `observe.cluster` and `act` call it. It writes and logs nothing; it hands out what was odd.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import msgspec
 
@@ -24,7 +26,7 @@ from gpu_pruner.kube.wire import Meta
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.cluster import Bookkeeping
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
-from gpu_pruner.model.workload import Intent, RootRef
+from gpu_pruner.model.workload import Intent, Release, RootRef
 
 
 class _RootOnly(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -77,10 +79,40 @@ def merged(one: Bookkeeping, other: Bookkeeping) -> Bookkeeping:
     intent = replace(
         keeper,
         keep_reason=keeper.keep_reason or first.keep_reason or second.keep_reason,
-        exempt=first.exempt or second.exempt,
-        release=first.release and second.release,
+        release=_earlier(first.release, second.release),
+        **_exemption(first, second),
     )
     return replace(one, intent=intent)
+
+
+class _Exemption(TypedDict, total=False):
+    exempt: bool
+    exempt_until: Timestamp | None
+    exempt_by: str
+    exempt_reason: str
+
+
+def _exemption(*intents: Intent) -> _Exemption:
+    """Return the exemption that reaches farthest, as fields of an intent."""
+    exempt = [one for one in intents if one.exempt]
+    if not exempt:
+        return {"exempt": False}
+    last = max(
+        exempt, key=lambda one: float("inf") if one.exempt_until is None else one.exempt_until
+    )
+    return {
+        "exempt": True,
+        "exempt_until": last.exempt_until,
+        "exempt_by": last.exempt_by,
+        "exempt_reason": last.exempt_reason,
+    }
+
+
+def _earlier(first: Release | None, second: Release | None) -> Release | None:
+    """Return the earlier release; none where one of the objects has none."""
+    if first is None or second is None:
+        return None
+    return min(first, second, key=lambda one: one.at)
 
 
 def _root(stored: GPUWorkload) -> RootRef | None:
@@ -108,14 +140,35 @@ def _intent(spec: msgspec.Raw) -> tuple[Intent, tuple[str, ...]]:
         keep_until = _moment(wish.keep_until)
     except ValueError:
         return _exempt(f"keepUntil {wish.keep_until!r:.60} is not a time, so it is exempt")
+    try:
+        exempt_until = _moment(wish.exempt_until)
+    except ValueError:
+        return _exempt(f"exemptUntil {wish.exempt_until!r:.60} is not a time, so it is exempt")
+    release, problems = _release(wish)
     intent = Intent(
         keep_until=keep_until,
         keep_by=wish.keep_by or "",
         keep_reason=wish.keep_reason or "",
         exempt=wish.exempt is True,
-        release=wish.release is True,
+        exempt_until=exempt_until,
+        exempt_by=wish.exempt_by or "",
+        exempt_reason=wish.exempt_reason or "",
+        release=release,
     )
-    return intent, ()
+    return intent, problems
+
+
+def _release(wish: GPUWorkloadSpec) -> tuple[Release | None, tuple[str, ...]]:
+    """Return a release; one whose moment cannot be told is none, for nobody knows whom it meant."""
+    if wish.release is not True:
+        return None, ()
+    try:
+        at = _moment(wish.release_at)
+    except ValueError:
+        return None, (f"releaseAt {wish.release_at!r:.60} is not a time, so it is not released",)
+    if at is None:
+        return None, ("release is set without releaseAt, so it is not released",)
+    return Release(at=at, by=wish.release_by or "", reason=wish.release_reason or ""), ()
 
 
 def _exempt(problem: str) -> tuple[Intent, tuple[str, ...]]:

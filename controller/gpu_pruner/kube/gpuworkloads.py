@@ -40,8 +40,18 @@ _IMMUTABLE = {
 # Bounds stand in the schema only: what an older schema let in must still be readable.
 
 
+LONGEST_NAME = 256
+"""Characters of a person's name in a wish."""
+LONGEST_REASON = 1024
+"""Characters of the reason of a wish."""
+
+
 def _name(longest: int) -> dict[str, int]:
     return {"minLength": 1, "maxLength": longest}
+
+
+def _longest(characters: int) -> dict[str, int]:
+    return {"maxLength": characters}
 
 
 Time: TypeAlias = str
@@ -83,17 +93,52 @@ class GPUWorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ] = None
     keep_by: Annotated[
         str | None,
-        _About(description="Who asked to keep it.", extra_json_schema={"maxLength": 256}),
+        _About(description="Who asked to keep it.", extra_json_schema=_longest(LONGEST_NAME)),
     ] = None
     keep_reason: Annotated[
         str | None,
-        _About(description="Why it is to be kept.", extra_json_schema={"maxLength": 1024}),
+        _About(description="Why it is to be kept.", extra_json_schema=_longest(LONGEST_REASON)),
     ] = None
     exempt: Annotated[
         bool | None, _About(description="Never pause the workload while this is true.")
     ] = None
+    exempt_until: Annotated[
+        Time | None,
+        _About(
+            description="The exemption ends then; absent: it is for good.", extra_json_schema=_TIME
+        ),
+    ] = None
+    exempt_by: Annotated[
+        str | None, _About(description="Who exempted it.", extra_json_schema=_longest(LONGEST_NAME))
+    ] = None
+    exempt_reason: Annotated[
+        str | None,
+        _About(description="Why it is exempt.", extra_json_schema=_longest(LONGEST_REASON)),
+    ] = None
     release: Annotated[
-        bool | None, _About(description="The owner needs the GPUs no longer: pause it soon.")
+        bool | None,
+        _About(
+            description="The GPUs are needed no longer: pause it without waiting. Only with "
+            "releaseAt, and for half an hour from then."
+        ),
+    ] = None
+    release_at: Annotated[
+        Time | None,
+        _About(
+            description="When they were given back; pods that were made later are not meant.",
+            extra_json_schema=_TIME,
+        ),
+    ] = None
+    release_by: Annotated[
+        str | None,
+        _About(description="Who gave them back.", extra_json_schema=_longest(LONGEST_NAME)),
+    ] = None
+    release_reason: Annotated[
+        str | None,
+        _About(
+            description="Why they are needed no longer.",
+            extra_json_schema=_longest(LONGEST_REASON),
+        ),
     ] = None
 
 

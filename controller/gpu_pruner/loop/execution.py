@@ -17,6 +17,8 @@ from gpu_pruner.model.plan import Action, Decision, Plan
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.verdict import Reason
 
+_OURSELVES = "gpu-pruner"
+"""Who orders what no person ordered."""
 _MESSAGES = {
     Action.WARN: MessageKind.WARNING,
     Action.REMIND: MessageKind.REMINDER,
@@ -94,6 +96,7 @@ class Executor:
             root=decision.workload.root,
             decision_id=decision.decision_id,
             why=decision.message,
+            by=_by(decision),
             decided_on=decision.workload,
         )
         outcome = await self.actor.pause(
@@ -108,7 +111,7 @@ class Executor:
 
     async def _restore(self, decision: Decision) -> Outcome:
         outcome = await self.actor.restore(
-            decision.workload.root, by="gpu-pruner", why=decision.message
+            decision.workload.root, by=_OURSELVES, why=decision.message
         )
         if outcome.result is not Result.DONE:
             return outcome
@@ -125,6 +128,14 @@ class Silence:
         """Deliver nothing."""
         detail = "nothing is sent where nothing may be written"
         return Delivery(root=decision.workload.root, kind=kind, detail=detail)
+
+
+def _by(decision: Decision) -> str:
+    """Return who ordered a pause: whoever released the workload, or nobody but the controller."""
+    release = decision.workload.intent.release
+    if decision.reason is not Reason.RELEASED or release is None:
+        return _OURSELVES
+    return release.by or "somebody"
 
 
 def _urgency(decision: Decision) -> int:

@@ -276,6 +276,11 @@ class Reason(StrEnum):
         "The notice is over and a fresh full-window check agrees.",
         "deciding#the-clock",
     )
+    RELEASED = (
+        "Released",
+        "Somebody gave the GPUs back, and nothing worked on them since: paused without notice.",
+        "safety",
+    )
     REFUSED = (
         "Refused",
         "The last check before the act said no.",

@@ -177,6 +177,16 @@ class NamespaceRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Somebody gives the GPUs of a workload back: it need not be idle for a window first."""
+
+    at: Timestamp
+    """When. It is about the pods that were there then, and not about later ones."""
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
     """What people want of a workload: `GPUWorkload.spec`. Caps are enforced on reading."""
 
@@ -184,7 +194,11 @@ class Intent:
     keep_by: str = ""
     keep_reason: str = ""
     exempt: bool = False
-    release: bool = False
+    exempt_until: Timestamp | None = None
+    """When the exemption ends; None where it is for good."""
+    exempt_by: str = ""
+    exempt_reason: str = ""
+    release: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

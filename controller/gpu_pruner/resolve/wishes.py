@@ -13,7 +13,7 @@ from gpu_pruner.model.cluster import Bookkeeping
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.units import Timestamp, rfc3339
 from gpu_pruner.model.verdict import Reason
-from gpu_pruner.model.workload import NamespaceRecord, PodRecord, Veto
+from gpu_pruner.model.workload import Intent, NamespaceRecord, PodRecord, Veto
 from gpu_pruner.resolve.annotations import (
     AnnotatedKeep,
     Source,
@@ -87,8 +87,9 @@ def vetoes(
     if namespace in rules.protected_namespaces:
         detail = f"namespace {namespace} is protected by the settings"
         found.append(Veto(reason=Reason.PROTECTED_NAMESPACE, detail=detail))
-    if kept.intent.exempt:
-        found.append(Veto(reason=Reason.EXEMPT, detail="exempt is set in the GPUWorkload"))
+    exemption = _exemption(kept.intent, now=now)
+    if exemption is not None:
+        found.append(exemption)
     root, space = around.root_source, around.namespace_source
     above = tuple(source for source in (root, space) if source is not None)
     found.extend(exemptions((*above, *around.pod_sources), now=now))
@@ -104,6 +105,21 @@ def vetoes(
     if contest is not None:
         found.append(contest)
     return tuple(sorted(found, key=lambda veto: _WEIGHT.index(veto.reason)))
+
+
+def _exemption(intent: Intent, *, now: Timestamp) -> Veto | None:
+    """Return the exemption in the GPUWorkload, unless it is over."""
+    until = intent.exempt_until
+    if not intent.exempt or (until is not None and until <= now):
+        return None
+    told = "exempt is set in the GPUWorkload"
+    if intent.exempt_by:
+        told = f"exempted by {shown(intent.exempt_by)}"
+    if until is not None:
+        told += f" until {rfc3339(until)}"
+    if intent.exempt_reason:
+        told += f": {shown(intent.exempt_reason)}"
+    return Veto(reason=Reason.EXEMPT, detail=told, until=until)
 
 
 def _contest(kept: Bookkeeping, *, now: Timestamp) -> Veto | None:

@@ -137,6 +137,19 @@ async def test_a_wish_that_arrives_between_decision_and_act_is_refused(
     assert world.wrote() == []
 
 
+async def test_a_release_that_is_taken_back_between_decision_and_act_pauses_nothing() -> None:
+    world = World()
+    world.has(a_root(DEPLOYMENT))
+    released: dict[str, Json] = {"release": True, "releaseAt": "2026-01-31T11:59:00Z"}
+    book = await world.has_book(intent=released)
+    before, order = world.live, world.order(decided_on=world.knew())
+    world.says({"release": False})
+    outcome = await world.actor.pause(order, book)
+    assert_untouched(world, before, outcome)
+    assert outcome.result is Result.REFUSED
+    assert "taken back" in outcome.detail
+
+
 async def test_a_wish_that_the_decision_knew_of_is_the_decisions_business() -> None:
     world = World()
     world.has(a_root(DEPLOYMENT))

@@ -24,7 +24,7 @@ from gpu_pruner.kube.gpuworkloads import (
 from gpu_pruner.kube.wire import Meta, OwnerReference
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.cluster import Bookkeeping
-from gpu_pruner.model.workload import Intent, RootRef
+from gpu_pruner.model.workload import Intent, Release, RootRef
 
 ROOT = RootRef("Deployment", "team-a", "train", "apps", "0a1b2c3d-4e5f-6789-abcd-ef0123456789")
 SPEC = {
@@ -184,12 +184,36 @@ def test_wishes_are_read() -> None:
         "keepUntil": "2026-01-31T12:00:00Z",
         "keepBy": "ana",
         "keepReason": "demo",
+        "exempt": True,
+        "exemptUntil": "2026-02-01T12:00:00Z",
+        "exemptBy": "bob",
+        "exemptReason": "a course",
         "release": True,
+        "releaseAt": "2026-01-31T11:00:00Z",
+        "releaseBy": "ada",
+        "releaseReason": "done",
         "unknown": [1],
     }
     assert understood(read(stored(spec=spec))).intent == Intent(
-        keep_until=1_769_860_800.0, keep_by="ana", keep_reason="demo", release=True
+        keep_until=1_769_860_800.0,
+        keep_by="ana",
+        keep_reason="demo",
+        exempt=True,
+        exempt_until=1_769_947_200.0,
+        exempt_by="bob",
+        exempt_reason="a course",
+        release=Release(at=1_769_857_200.0, by="ada", reason="done"),
     )
+
+
+@pytest.mark.parametrize("moment", [None, "now", "2026-01-31T12:00:00"])
+def test_a_release_whose_moment_cannot_be_told_releases_nothing_and_is_reported(
+    moment: str | None,
+) -> None:
+    reading = read(stored(spec={**SPEC, "release": True, "releaseAt": moment}))
+    assert understood(reading).intent == Intent()
+    [problem] = reading.problems
+    assert "not released" in problem
 
 
 @pytest.mark.parametrize(
@@ -199,6 +223,9 @@ def test_wishes_are_read() -> None:
         {"keepUntil": "2026-01-31T12:00:00"},
         {"keepUntil": 7},
         {"exempt": "yes"},
+        {"exempt": True, "exemptUntil": "tomorrow"},
+        {"exempt": False, "exemptUntil": "2026-01-31T12:00:00"},
+        {"release": "yes"},
         {"keepBy": []},
     ],
 )
@@ -227,8 +254,19 @@ def test_a_root_reference_with_empty_parts_is_none() -> None:
 
 def test_two_objects_about_one_root_lose_nobodys_keep() -> None:
     book = Book(phase=Phase.WARNED)
-    first = Bookkeeping(root=ROOT, intent=Intent(keep_until=5.0, release=True), book=book)
+    released = Intent(keep_until=5.0, release=Release(at=1.0))
+    first = Bookkeeping(root=ROOT, intent=released, book=book)
     second = Bookkeeping(root=ROOT, intent=Intent(keep_until=9.0, keep_by="ana", exempt=True))
     both = merged(first, second)
     assert both.book == book
-    assert both.intent == Intent(keep_until=9.0, keep_by="ana", exempt=True, release=False)
+    assert both.intent == Intent(keep_until=9.0, keep_by="ana", exempt=True)
+
+
+def test_of_two_exemptions_of_one_root_the_longer_one_counts_and_of_two_releases_the_earlier() -> (
+    None
+):
+    short = Intent(exempt=True, exempt_until=5.0, exempt_by="ana", release=Release(at=2.0))
+    for_good = Intent(exempt=True, exempt_by="bob", release=Release(at=1.0))
+    for one, other in ((short, for_good), (for_good, short)):
+        both = merged(Bookkeeping(root=ROOT, intent=one), Bookkeeping(root=ROOT, intent=other))
+        assert both.intent == for_good

@@ -10,6 +10,7 @@ from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, Result
 from gpu_pruner.model.plan import Action, Plan
 from gpu_pruner.model.verdict import Reason
+from gpu_pruner.model.workload import Intent, Release
 from gpu_pruner.settings.schema import Settings
 
 RULES = Settings().rules()
@@ -88,6 +89,14 @@ async def test_a_pause_hands_on_the_book_it_was_decided_on_and_the_age_limit():
     assert world.paused_with["max_age_seconds"] == RULES.verify_max_age_seconds
     assert world.paused_with["order"].decision_id == "d-1"
     assert world.written == [], "the actor writes Pausing, right before the lever"
+
+
+async def test_a_pause_on_a_release_is_ordered_by_who_released_it_and_no_other_pause_is():
+    intent = Intent(release=Release(at=0.0, by="ada"))
+    for reason, by in ((Reason.RELEASED, "ada"), (Reason.DUE, "gpu-pruner")):
+        world, how = World(), {"before": WARNED, "book": PAUSING, "intent": intent}
+        await world.carry_out(a_decision(action=Action.PAUSE, reason=reason, **how))
+        assert world.paused_with["order"].by == by
 
 
 async def test_an_unchanged_book_is_not_written():
