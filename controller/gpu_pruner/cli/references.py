@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 
 from gpu_pruner.act.levers import LEVERS
 from gpu_pruner.errors import ConfigurationError
@@ -82,7 +82,7 @@ def parse_question(text: str, *, custom: Iterable[CustomLever] = ()) -> Question
         raise (error if shaped else ConfigurationError(f"{text[:80]!r} is not {_SHAPES}")) from None
 
 
-_NEAR = 0.6
+_NEAR = 0.65
 """Likeness, 0-1, from which on a name is worth showing to somebody who mistyped."""
 
 
@@ -93,4 +93,20 @@ def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
         name: as written.
         known: everything that exists.
     """
-    return tuple(get_close_matches(name, sorted(known), n=3, cutoff=_NEAR))
+    sort = name.partition("/")[0]
+    alike = [one for one in known if _alone(one) == _alone(f"{sort}/")]
+    found = sorted((-_likeness(one, name, last=True), -_likeness(one, name), one) for one in alike)
+    return tuple(one for likeness, _, one in found if -likeness >= _NEAR)[:3]
+
+
+def _alone(name: str) -> str:
+    """Return the sort of a name that is only like others of its sort: a node's, or a GPU's."""
+    sort = name.partition("/")[0]
+    return sort if sort in {"node", "gpu"} else ""
+
+
+def _likeness(one: str, other: str, *, last: bool = False) -> float:
+    """Return how like two names are, 0-1, as a whole or by what stands behind the last slash."""
+    if last:
+        one, other = one.rpartition("/")[2], other.rpartition("/")[2]
+    return SequenceMatcher(a=other, b=one, autojunk=False).ratio()

@@ -18,7 +18,7 @@ from gpu_pruner.decide.signals import LIVENESS_ORDER, SIGNALS
 from gpu_pruner.model.book import Book
 from gpu_pruner.model.plan import Decision, DeviceFinding, Verification
 from gpu_pruner.model.rules import Rules
-from gpu_pruner.model.signals import DeviceEvidence, Signal, SignalEvidence, Track
+from gpu_pruner.model.signals import DeviceEvidence, SignalEvidence, Track
 from gpu_pruner.model.snapshot import Breaker
 from gpu_pruner.model.units import Timestamp, rfc3339
 from gpu_pruner.model.workload import GpuPod
@@ -246,7 +246,8 @@ def _movement(evidence: DeviceEvidence, rules: Rules) -> MovementRow | None:
 
 def _draw(evidence: DeviceEvidence) -> DrawRow | None:
     draw = evidence.draw
-    if draw is None or evidence.of(Signal.ENERGY) is None:
+    # The power of a slice or of a shared device is its board's, and says nothing about it.
+    if draw is None or evidence.shared or evidence.device.mig_instance:
         return None
     return DrawRow(
         watts=round(draw.watts, 1),

@@ -76,7 +76,7 @@ def test_a_question_about_an_unknown_kind_is_told_the_known_ones():
 
 def test_near_names_are_the_likest_first_and_few():
     known = {f"deployment/team-a/train-{n}" for n in range(9)} | {"deployment/team-a/train"}
-    found = near("deployment/team-a/trian", known)
+    found = near("deployment/team-a/trai", known)
     assert found[0] == "deployment/team-a/train"
     assert len(found) == 3
     assert near("notebook/other/thing", known) == ()
