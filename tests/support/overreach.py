@@ -179,6 +179,11 @@ def _other_doors() -> Iterator[Write]:
     yield Write("a namespace changed", "PATCH", "/api/v1/namespaces/{team}", label)
 
 
+LIKE_A_HUB: JsonObject = {
+    "rootRef": {"apiVersion": "apps/v1", "kind": "JupyterServer", "name": "running", "uid": "u"}
+}
+
+
 def _own_objects() -> Iterator[Write]:
     root: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "running"}
     root = root | {"uid": "u"}
@@ -189,6 +194,7 @@ def _own_objects() -> Iterator[Write]:
         ("a book that blocks deletion", {"blockOwnerDeletion": True}, {}, {}),
         ("a book with a finalizer", {}, {}, {"finalizers": ["gpu-pruner.io/wait"]}),
         ("a book of nobody's", None, {}, {}),
+        ("a book of nobody's about what sounds like a Hub's", None, LIKE_A_HUB, {}),
     ):
         owners = [] if owner is None else [root | owner]
         metadata = {"name": "made", "ownerReferences": owners} | meta

@@ -8,9 +8,9 @@ what became of a patch is read off the lever object in a later cycle. Called by 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Iterable, Mapping
 
+from gpu_pruner.act.announcing import Announcer
 from gpu_pruner.act.books import ClusterBook, NoBooks
 from gpu_pruner.act.checks import (
     Freshness,
@@ -20,27 +20,24 @@ from gpu_pruner.act.checks import (
     record_on,
     root_refusal,
     serves,
-    untold,
 )
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.patches import patch_of
 from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
-from gpu_pruner.act.ports import Cluster
+from gpu_pruner.act.ports import Cluster, Hub
+from gpu_pruner.act.servers import JupyterServers
 from gpu_pruner.act.targets import Target, look
 from gpu_pruner.act.wishes import wish_against
-from gpu_pruner.errors import ActionRefused, ClusterError, Conflict
+from gpu_pruner.errors import ActionRefused, ClusterError, Conflict, HubError
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.annotations import PAUSED
-from gpu_pruner.model.book import Book, PauseRecord, Phase
+from gpu_pruner.model.book import Book, PauseRecord
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.units import Seconds, Timestamp
-from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import RootRef
-
-CONTROLLER = "gpu-pruner"
-"""Who orders what no person ordered; its own books are written by `loop`."""
 
 
 class Actor:
@@ -54,6 +51,7 @@ class Actor:
         mode: Mode,
         protected: frozenset[str] = frozenset(),
         levers: Levers | None = None,
+        hubs: Iterable[Hub] = (),
     ) -> None:
         """Take what every order needs.
 
@@ -63,6 +61,7 @@ class Actor:
             mode: in dry run nothing but books is written.
             protected: namespaces in which nothing is ever paused.
             levers: those of the settings, too; None where there are none.
+            hubs: the JupyterHubs whose servers may be stopped and started.
         """
         self._client = client
         self._clock = clock
@@ -70,6 +69,15 @@ class Actor:
         self._protected = protected
         self._levers = levers or Levers()
         self._books = ClusterBook(client, clock=clock, levers=self._levers)
+        self._announcer = Announcer(self._books)
+        self._servers = JupyterServers(
+            client=client,
+            announcer=self._announcer,
+            clock=clock,
+            mode=mode,
+            protected=protected,
+            hubs=tuple(hubs),
+        )
 
     async def write_book(self, decision: Decision, book: Book) -> Outcome:
         """Make the root's GPUWorkload say what the book says.
@@ -130,14 +138,20 @@ class Actor:
     async def _pause(
         self, order: PauseOrder, book: Book | None, freshness: Freshness
     ) -> tuple[Result, str]:
+        if order.root.kind == jupyterhub.KIND:
+            return await self._servers.pause(order, book, freshness)
         target = await look(self._client, self._levers, order.root)
         await self._check(order, target)
-        current = await self._current_book(target.root, book)
+        current = await self._announcer.current(target.root, book)
         record = self._record(order, target)
         freshness.check(self._clock.now())
         if self._mode is Mode.DRY_RUN:
             return Result.DRY_RUN, f"would be paused; {_size(record)}"
-        note = await self._announce(target.root, current, record)
+        note = ""
+        try:
+            await self._announcer.announce(target.root, current, record)
+        except NoBooks as error:
+            note = f"; the controller will not know of it: {error}"
         freshness.check(self._clock.now())
         body = target.lever.pause_patch(target.live, record)
         await self._patch(target, body)
@@ -166,29 +180,9 @@ class Actor:
         if change := changed_since(known.owner if known else None, top):
             raise Conflict(change)
 
-    async def _announce(self, root: RootRef, current: Book | None, record: PauseRecord) -> str:
-        """Write Pausing into the book, before anything is changed.
-
-        Returns:
-            What a person has to know where the book of a manual pause could not be made.
-        """
-        try:
-            known = current or (await self._books.create(root)).book
-        except NoBooks as error:
-            return f"; the controller will not know of it: {error}"
-        await self._books.turn()
-        pausing = replace(
-            known,
-            phase=Phase.PAUSING,
-            reason=Reason.PAUSING.value,
-            message=record.why,
-            paused_at=record.at,
-            pause=record,
-        )
-        await self._books.write_now(root, pausing)
-        return ""
-
     async def _restore(self, root: RootRef, by: str, why: str) -> tuple[Result, str]:
+        if root.kind == jupyterhub.KIND:
+            return await self._servers.restore(root, by=by, why=why)
         target = await look(self._client, self._levers, root)
         if target.itself.is_paused_by_us:  # what governs it came after our pause
             target = target.itself
@@ -203,7 +197,7 @@ class Actor:
         if self._mode is Mode.DRY_RUN:
             return Result.DRY_RUN, f"would be restored; {_size(record)}"
         await self._patch(target, target.lever.restore_patch(target.live, record))
-        note = await self._note_restore(target.root, book, by=by, why=why)
+        note = await self._announcer.note_restore(target.root, book, by=by, why=why)
         return Result.DONE, f"being restored; {_size(record)}{note}"
 
     async def _already_running(
@@ -217,50 +211,9 @@ class Actor:
         await self._patch(target, patch_of(target.live, annotations={PAUSED: None}))
         return Result.DONE, f"{detail}; the pause record was removed"
 
-    async def _note_restore(self, root: RootRef, book: Book | None, *, by: str, why: str) -> str:
-        """Tell the controller of a person's restore; the restore stands even if that fails."""
-        if by == CONTROLLER or book is None or book.phase not in {Phase.PAUSING, Phase.PAUSED}:
-            return ""
-        restoring = replace(
-            book,
-            phase=Phase.RESTORING,
-            reason=Reason.RESTORING.value,
-            message=f"Restored by {by[:MAX_BY]}: {why[:MAX_WHY]}",
-        )
-        try:
-            await self._books.turn()
-            await self._books.write_now(root, restoring)
-        except ClusterError as error:
-            return f"; its GPUWorkload could not be told: {error}"
-        return ""
-
     async def _book_of(self, root: RootRef) -> Book | None:
         found = await self._books.read(root)
         return found.book if found and found.root.uid == root.uid else None
-
-    async def _current_book(self, root: RootRef, decided_on: Book | None) -> Book | None:
-        """Return the live book.
-
-        Raises:
-            ActionRefused: it does not say that anybody was warned.
-            Conflict: the GPUWorkload is not the one that the decision was made on.
-        """
-        name = decided_on.object_name if decided_on else ""
-        found = await self._books.read(root, object_name=name)
-        if found is None:
-            if decided_on is None:
-                return None
-            raise Conflict("its GPUWorkload was deleted")
-        if found.root.uid != root.uid:
-            raise ActionRefused(f"GPUWorkload {found.book.object_name} is about another object")
-        if decided_on is None:
-            return found.book
-        version = decided_on.resource_version
-        if version and version != found.book.resource_version:
-            raise Conflict("its GPUWorkload changed since the decision")
-        if problem := untold(found.book):
-            raise ActionRefused(problem)
-        return found.book
 
     def _record(self, order: PauseOrder, target: Target) -> PauseRecord:
         meta = target.live.metadata
@@ -298,6 +251,6 @@ async def _concluded(root: RootRef, action: str, doing: Awaitable[tuple[Result, 
         result, detail = Result.REFUSED, str(refusal)
     except Conflict as conflict:
         result, detail = Result.CONFLICT, str(conflict)
-    except ClusterError as error:
+    except (ClusterError, HubError) as error:
         result, detail = Result.FAILED, str(error)
     return Outcome(root=root, action=action, result=result, detail=detail)

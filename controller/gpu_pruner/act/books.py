@@ -98,19 +98,23 @@ class ClusterBook:
         await self.turn()
         await self.write_now(root, named)
 
-    async def write_now(self, root: RootRef, book: Book) -> None:
+    async def write_now(self, root: RootRef, book: Book) -> str:
         """Patch the status without waiting for a turn; the object must exist.
+
+        Returns:
+            The resourceVersion that the object has now.
 
         Raises:
             ClusterError: `Conflict`, `NotFound`, or no usable answer.
         """
-        await self._client.patch(
+        answer = await self._client.patch(
             GPUWORKLOADS,
             book.object_name,
             status_patch(book),
             namespace=root.namespace,
             subresource="status",
         )
+        return msgspec.json.decode(answer, type=Bare).metadata.resource_version
 
     async def create(self, root: RootRef) -> Bookkeeping:
         """Create the root's GPUWorkload, owned by the root, with a blank book.

@@ -1,18 +1,41 @@
-"""What `act` needs of the API server: four calls of `kube.client.ClusterClient`."""
+"""What `act` needs of the API server and of a JupyterHub: calls of the two clients."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol, TypeVar
 
+from gpu_pruner.hub.answers import HubServer
 from gpu_pruner.kube.client import Page
 from gpu_pruner.kube.resources import Resource
+from gpu_pruner.model.jupyterhub import ServerName
 
 T = TypeVar("T")
 
 
+class Hub(Protocol):
+    """`hub.client.HubClient`: one JupyterHub; failures are `HubError`."""
+
+    @property
+    def namespace(self) -> str:
+        """Return where its user pods are."""
+        ...
+
+    async def server(self, name: ServerName) -> HubServer | None:
+        """Return one server as it is now; None where it is not active."""
+        ...
+
+    async def stop(self, name: ServerName) -> None:
+        """Ask for a server to be stopped, once."""
+        ...
+
+    async def start(self, name: ServerName) -> None:
+        """Ask for a server to be started as it was, once."""
+        ...
+
+
 class Cluster(Protocol):
-    """Reads, lists, patches and creates objects; failures are `ClusterError`."""
+    """`kube.client.ClusterClient`; failures are `ClusterError`."""
 
     async def get(
         self, resource: Resource, name: str, *, namespace: str = "", decode: type[T]

@@ -8,10 +8,15 @@ from difflib import SequenceMatcher
 from gpu_pruner.act.levers import LEVERS
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.loop.explaining import Question
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.settings.levers import CustomLever
 
-_GROUPS = {"pod": ("", "Pod")} | {one.kind.lower(): (one.group, one.kind) for one in LEVERS}
+_GROUPS = {
+    "pod": ("", "Pod"),
+    **{one.kind.lower(): (one.group, one.kind) for one in LEVERS},
+    jupyterhub.KIND.lower(): (jupyterhub.GROUP, jupyterhub.KIND),
+}
 _SHORT = {
     "deploy": "deployment",
     "deployments": "deployment",
@@ -68,18 +73,21 @@ def parse_question(text: str, *, custom: Iterable[CustomLever] = ()) -> Question
         custom: as for `parse_reference`.
 
     Raises:
-        ConfigurationError: it has another shape or an unknown kind.
+        ConfigurationError: it has another shape.
     """
     sort, _, rest = text.partition("/")
     if sort.lower() in {"node", "nodes"} and rest and "/" not in rest:
         return Question(node=rest)
     if sort.lower() in {"gpu", "gpus"} and rest and rest.count("/") <= 1:
         return Question(device=rest)
+    kind, _, place = text.partition("/")
+    namespace, _, name = place.partition("/")
+    if not (kind and namespace and name) or "/" in name:
+        raise ConfigurationError(f"{text[:80]!r} is not {_SHAPES}")
     try:
         return Question(root=parse_reference(text, custom=custom))
-    except ConfigurationError as error:
-        shaped = text.count("/") == 2 and all(text.split("/"))  # noqa: PLR2004 - kind, namespace, name
-        raise (error if shaped else ConfigurationError(f"{text[:80]!r} is not {_SHAPES}")) from None
+    except ConfigurationError:  # pods can belong to kinds that nobody here can pause
+        return Question(root=RootRef(kind=kind, namespace=namespace, name=name))
 
 
 _NEAR = 0.65

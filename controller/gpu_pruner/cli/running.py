@@ -7,18 +7,21 @@ import getpass
 import os
 import signal
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.levers import Levers
+from gpu_pruner.cli.explainer import Explainer
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_json, print_plan
-from gpu_pruner.cli.wiring import connected, telemetry_source
+from gpu_pruner.cli.wiring import connected, jupyter_hubs, telemetry_source
 from gpu_pruner.errors import ActionRefused, PrunerError
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.loop.runner import run_forever
+from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
@@ -42,13 +45,14 @@ async def run(settings: Settings) -> int:
     clock = clock_from_environment()
     await telemetry_source(settings, clock).close()  # say what is missing before a port is taken
     board = Board()
-    desk = Desk()
+    desk, explainer = Desk(), Explainer()
     app = application(
         board,
         clock,
         cycle_seconds=settings.cycle_seconds,
         people=desk,
         keep_cap_seconds=settings.keep_cap_seconds,
+        explainer=explainer,
     )
     listener = Listener(
         app,
@@ -56,7 +60,7 @@ async def run(settings: Settings) -> int:
         port=settings.listen_port,
     )
     _log.info("listening", port=listener.port, mode=settings.mode.value)
-    work = asyncio.ensure_future(_work(settings, board, desk))
+    work = asyncio.ensure_future(_work(settings, board, desk, explainer))
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, work.cancel)
     try:
@@ -68,7 +72,7 @@ async def run(settings: Settings) -> int:
     return _FINE
 
 
-async def _work(settings: Settings, board: Board, desk: Desk) -> None:
+async def _work(settings: Settings, board: Board, desk: Desk, explainer: Explainer) -> None:
     clock = clock_from_environment()
     async with AsyncExitStack() as ends:
         wishes = await ClusterClient.connect(settings.kubernetes, clock=clock)
@@ -77,6 +81,7 @@ async def _work(settings: Settings, board: Board, desk: Desk) -> None:
         controller = await ends.enter_async_context(
             connected(settings, clock, board, one_pass=False, patient=True)
         )
+        explainer.open(controller.cycle)
         news = controller.elector.won if controller.elector else None
         every = settings.cycle_seconds
         await run_forever(controller.cycle, clock=clock, every=every, news=news)
@@ -105,42 +110,43 @@ async def once(settings: Settings, *, output: str) -> int:
 async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
     """Pause one root by a person's decision."""
     clock = clock_from_environment()
-    client = await ClusterClient.connect(settings.kubernetes, clock=clock)
     person = _person()
-    try:
-        order = PauseOrder(
-            root=root,
-            decision_id=f"manual-{round(clock.now())}",
-            why=reason or f"paused by {person} with the command line",
-            by=person,
-        )
+    order = PauseOrder(
+        root=root,
+        decision_id=f"manual-{round(clock.now())}",
+        why=reason or f"paused by {person} with the command line",
+        by=person,
+    )
+    async with _acting(settings, clock) as (client, actor):
         if refusal := await holds_no_gpu(client, root):
             raise ActionRefused(refusal)
+        outcome = await actor.pause(order)
+    return _told(outcome, hint=f"Undo it with: gpu-pruner resume {root.ref}\n")
+
+
+async def resume(settings: Settings, root: RootRef) -> int:
+    """Restore one root by a person's decision."""
+    async with _acting(settings, clock_from_environment()) as (_, actor):
+        outcome = await actor.restore(root, by=_person(), why="resumed with the command line")
+    return _told(outcome)
+
+
+@asynccontextmanager
+async def _acting(settings: Settings, clock: Clock) -> AsyncIterator[tuple[ClusterClient, Actor]]:
+    """Return what carries out a person's order, and close it in the end."""
+    async with AsyncExitStack() as ends:
+        hubs = await ends.enter_async_context(jupyter_hubs(settings))
+        client = await ClusterClient.connect(settings.kubernetes, clock=clock)
+        ends.push_async_callback(client.close)
         actor = Actor(
             client,
             clock=clock,
             mode=Mode.SCALE_DOWN,
             protected=settings.protected_namespaces,
             levers=Levers.of_settings(settings.custom_levers),
+            hubs=hubs,
         )
-        outcome = await actor.pause(order)
-    finally:
-        await client.close()
-    return _told(outcome, hint=f"Undo it with: gpu-pruner resume {root.ref}\n")
-
-
-async def resume(settings: Settings, root: RootRef) -> int:
-    """Restore one root by a person's decision."""
-    clock = clock_from_environment()
-    client = await ClusterClient.connect(settings.kubernetes, clock=clock)
-    person = _person()
-    try:
-        levers = Levers.of_settings(settings.custom_levers)
-        actor = Actor(client, clock=clock, mode=Mode.SCALE_DOWN, levers=levers)
-        outcome = await actor.restore(root, by=person, why="resumed with the command line")
-    finally:
-        await client.close()
-    return _told(outcome)
+        yield client, actor
 
 
 def _person() -> str:

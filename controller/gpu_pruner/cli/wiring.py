@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import structlog
 
@@ -15,6 +16,7 @@ from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli import election
 from gpu_pruner.cli.collecting import settle
 from gpu_pruner.errors import ClusterError, ConfigurationError
+from gpu_pruner.hub.client import HubClient
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.kube.lease import lease_namespace
 from gpu_pruner.kube.lease_elector import Elector
@@ -31,6 +33,7 @@ from gpu_pruner.model.units import Seconds
 from gpu_pruner.notify.notifier import Notifier
 from gpu_pruner.observe.cluster import ClusterWatch
 from gpu_pruner.observe.hold import HoldSwitch
+from gpu_pruner.observe.hubs import HubWatch
 from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.observe.scrape import ScrapeSource
 from gpu_pruner.record.board import Board
@@ -103,6 +106,7 @@ async def connected(
         ends.push_async_callback(source.close)
         client = await ClusterClient.connect(settings.kubernetes, clock=clock)
         ends.push_async_callback(client.close)
+        hubs = await ends.enter_async_context(jupyter_hubs(settings))
         watch = ClusterWatch(client, clock=clock, custom=settings.custom_levers)
         ends.push_async_callback(watch.close)
         await _start_watching(watch, board, patient=patient)
@@ -122,10 +126,24 @@ async def connected(
             settings,
             clock,
             board,
-            parts=(client, watch, source, leadership),
+            parts=(client, watch, source, leadership, hubs),
             onlooker=settings.mode if one_pass else None,
             silent=silent,
         )
+
+
+@asynccontextmanager
+async def jupyter_hubs(settings: Settings) -> AsyncIterator[tuple[HubClient, ...]]:
+    """Return a client for each JupyterHub of the settings, and close them in the end.
+
+    Raises:
+        ConfigurationError: a CA bundle cannot be used.
+    """
+    async with AsyncExitStack() as ends:
+        hubs = tuple(HubClient(one) for one in settings.jupyter_hubs)
+        for one in hubs:
+            ends.push_async_callback(one.close)
+        yield hubs
 
 
 async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -> None:
@@ -143,12 +161,17 @@ async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -
             return
 
 
+_Parts: TypeAlias = tuple[
+    ClusterClient, ClusterWatch, TelemetrySource, Elector | Alone, tuple[HubClient, ...]
+]
+
+
 def _assembled(
     settings: Settings,
     clock: Clock,
     board: Board,
     *,
-    parts: tuple[ClusterClient, ClusterWatch, TelemetrySource, Elector | Alone],
+    parts: _Parts,
     onlooker: Mode | None,
     silent: bool,
 ) -> Controller:
@@ -158,19 +181,19 @@ def _assembled(
         settings: for the rules and the mode.
         clock: paces everything.
         board: where cycles are published.
-        parts: the connected client, watch and source, and who leads.
+        parts: the connected client, watch and source, who leads, and the JupyterHubs.
         onlooker: see `MemoryBooks`.
         silent: whether to write nothing at all, not even an Event.
     """
-    client, watch, source, leadership = parts
+    client, watch, source, leadership, hubs = parts
     rules, mode = settings.rules(), settings.mode
     levers = Levers.of_settings(settings.custom_levers)
     writer = client.fenced(leadership) if isinstance(leadership, Elector) else client
     protected = settings.protected_namespaces
-    actor = Actor(writer, clock=clock, mode=mode, protected=protected, levers=levers)
+    actor = Actor(writer, clock=clock, mode=mode, protected=protected, levers=levers, hubs=hubs)
     books: Books = MemoryBooks(onlooker) if silent else ClusterBooks(actor)
     notifier: NotifierPort = Silence() if silent else Notifier(writer, clock=clock, mode=mode)
-    observer = Observer(source, watch, rules)
+    observer = Observer(source, watch, rules, hubs=HubWatch(hubs) if hubs else None)
     cycle = Cycle(
         observer=observer,
         source=source,

@@ -9,6 +9,7 @@ Source: JupyterHub's ``UserServerAPIHandler`` and ``UserListAPIHandler``, 5.2 an
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -34,7 +35,8 @@ _PAGE = 200
 """Users per page: the most that a Hub gives (``api_page_max_limit``)."""
 _MOST_BYTES = 32 << 20
 _PAGINATED = "application/jupyterhub-pagination+json"
-_MORE_PAGES = 10_000
+_MOST_PAGES = 10_000
+_LIST_TIMES = 4
 
 
 class HubClient:
@@ -46,11 +48,11 @@ class HubClient:
         Raises:
             ConfigurationError: the CA bundle cannot be read.
         """
-        self.namespace = settings.namespace
+        self.namespace = settings.namespace  # of its user pods
         self.place = f"JupyterHub {settings.url}"
         self._api = f"{settings.url}/hub/api"
         self._token_file = settings.token_file
-        self._limits = aiohttp.ClientTimeout(total=settings.timeout_seconds)
+        self._wait = settings.timeout_seconds
         self._tls = _tls(settings.ca_file)
         self._session: aiohttp.ClientSession | None = None
 
@@ -67,11 +69,18 @@ class HubClient:
         not prove that it is stopped.
 
         Raises:
-            HubError: no complete answer.
+            HubError: no complete answer, or none in four times the wait for a single one.
         """
+        try:
+            async with asyncio.timeout(_LIST_TIMES * self._wait):
+                return await self._all_pages()
+        except TimeoutError as error:
+            raise HubError(f"{self.place}: its list of users takes too long") from error
+
+    async def _all_pages(self) -> Servers:
         found: dict[ServerName, HubServer] = {}
         users = readable = offset = 0
-        for _ in range(_MORE_PAGES):
+        for _ in range(_MOST_PAGES):
             query = f"/users?state=active&limit={_PAGE}&offset={offset}"
             page = read_page(await self._ask("GET", query), namespace=self.namespace)
             found.update(page.servers)
@@ -131,8 +140,9 @@ class HubClient:
         self, method: str, path: str, headers: Mapping[str, str]
     ) -> tuple[int, bytes, Mapping[str, str]]:
         if self._session is None:
+            limits = aiohttp.ClientTimeout(total=self._wait)
             connector = aiohttp.TCPConnector(ssl=self._tls, limit=4)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=self._limits)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=limits)
         async with self._session.request(
             method, f"{self._api}{path}", headers=headers, allow_redirects=False
         ) as answer:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpu_pruner.decide.screen import ScreenTable
 from gpu_pruner.errors import ObservationError
-from gpu_pruner.loop.ports import Cluster
+from gpu_pruner.loop.ports import Cluster, Hubs
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period
@@ -39,9 +39,12 @@ class Observation:
 class Observer:
     """Asks the telemetry source and the cluster, and remembers the newest facts per device."""
 
-    def __init__(self, source: TelemetrySource, cluster: Cluster, rules: Rules) -> None:
+    def __init__(
+        self, source: TelemetrySource, cluster: Cluster, rules: Rules, *, hubs: Hubs | None = None
+    ) -> None:
         self._source = source
         self._cluster = cluster
+        self._hubs = hubs
         self._rules = rules
         self._scrape_interval: Seconds = MINUTE / 2
         self._step_seconds: Seconds = MINUTE
@@ -63,11 +66,14 @@ class Observer:
             self._seen_until = screen.period.end
             # In a thread: a large fleet takes longer than the event loop may stand still.
             self._evidence = await asyncio.to_thread(self._absorbed, screen)
-        return Observation(at=now, view=self._cluster.view(), screen=screen, failure=failure)
+        if self._hubs is not None:
+            await self._hubs.look()
+        return Observation(at=now, view=self.view(), screen=screen, failure=failure)
 
     def view(self) -> ClusterView:
-        """Return the cluster as it is known now."""
-        return self._cluster.view()
+        """Return the cluster as it is known now, with JupyterHub servers as of the last look."""
+        view = self._cluster.view()
+        return view if self._hubs is None else self._hubs.laid_over(view)
 
     def reading(self, now: Timestamp, *, honor_labels: bool | None) -> Reading:
         """Return what is known of every device over the judged window.

@@ -20,6 +20,18 @@ class Cluster(Protocol):
         ...
 
 
+class Hubs(Protocol):
+    """`observe.hubs.HubWatch`."""
+
+    async def look(self) -> None:
+        """Ask every JupyterHub which servers are active."""
+        ...
+
+    def laid_over(self, view: ClusterView) -> ClusterView:
+        """Return a view in which JupyterHub servers own their pods, as of the last look."""
+        ...
+
+
 class Notifier(Protocol):
     """`notify.notifier.Notifier`."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from sys import intern
 
+from gpu_pruner.kube.jupyterhub import server_of
 from gpu_pruner.kube.resources import group_of
 from gpu_pruner.kube.wire import (
     Bare,
@@ -21,14 +22,12 @@ from gpu_pruner.kube.wire import (
     Pod,
     PodStatus,
 )
-from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.annotations import (
     KSERVE_STOP,
     LWS_NAME,
     NOTEBOOK_STOPPED,
     PREFIX,
 )
-from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
 from gpu_pruner.model.workload import (
     NamespaceRecord,
@@ -71,7 +70,7 @@ def pod_record(pod: Pod) -> PodRecord | None:
         containers_started_at=_newest_start(status),
         terminating=meta.deletion_timestamp is not None,
         leads=leads,
-        server=_server(meta),
+        server=server_of(meta),
         labels=concerning_us(meta.labels),
         annotations=concerning_us(meta.annotations),
     )
@@ -81,15 +80,6 @@ def _leads(meta: Meta) -> bool:
     """Return whether a pod may lead a group: worth keeping for its workers, whatever it is."""
     above = meta.controller
     return above is not None and LWS_NAME in (meta.labels or _NONE)
-
-
-def _server(meta: Meta) -> ServerName | None:
-    """Return which JupyterHub server a pod that nobody owns says to be."""
-    notes = meta.annotations or _NONE
-    user = notes.get(jupyterhub.USERNAME)
-    if not user or meta.controller is not None:
-        return None
-    return ServerName(intern(meta.namespace), user, notes.get(jupyterhub.SERVERNAME, ""))
 
 
 def unreadable_pod(meta: Meta) -> PodRecord:
@@ -106,7 +96,7 @@ def unreadable_pod(meta: Meta) -> PodRecord:
         requests={UNREADABLE_RESOURCE: 1},
         owner=owner_ref(meta),
         terminating=meta.deletion_timestamp is not None,
-        server=_server(meta),
+        server=server_of(meta),
         labels=concerning_us(meta.labels),
         annotations=concerning_us(meta.annotations),
     )

@@ -85,7 +85,14 @@ if told["namespace"]:
     c.KubeSpawner.pod_connect_ip = "127.0.0.1"
     c.KubeSpawner.port = told["answering_port"]
     c.KubeSpawner.image = "example.org/notebook:1"
-    c.KubeSpawner.extra_resource_limits = {"nvidia.com/gpu": "1"}
+    c.KubeSpawner.profile_list = [
+        {
+            "display_name": name,
+            "slug": name,
+            "kubespawner_override": {"extra_resource_limits": {"nvidia.com/gpu": gpus}},
+        }
+        for name, gpus in (("gpu-small", "1"), ("gpu-large", "2"))
+    ]
     c.KubeSpawner.delete_grace_period = 1
     c.KubeSpawner.events_enabled = False
 else:
