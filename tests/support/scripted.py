@@ -52,6 +52,9 @@ class ScriptedServer:
     """URL that requests are passed on to instead."""
     bearer: str = ""
     """Token that is asked for; empty: none."""
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    """Headers without which a request gets `refusal`."""
+    refusal: Answer = Answer("who are you?", HTTPStatus.UNAUTHORIZED)
     warning: str = ""
     """Put into JSON answers that are passed on."""
     forwarded: tuple[str, ...] = ()
@@ -136,6 +139,8 @@ class ScriptedServer:
     def _answer(self, request: Seen, path: str, body: bytes) -> Answer:
         if self.bearer and request.headers.get("Authorization") != f"Bearer {self.bearer}":
             return Answer("who are you?", HTTPStatus.UNAUTHORIZED)
+        if any(request.headers.get(name) != text for name, text in self.wanted.items()):
+            return self.refusal
         if self.forward_to:
             return self._forward(request, body)
         answer = self.answers.get(path, self.default)

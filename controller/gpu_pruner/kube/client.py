@@ -140,6 +140,11 @@ class ClusterClient:
         request = _Request(method="GET", path=resource.path(namespace=namespace, name=name))
         return _decoded(await self._exchange(request), decode, asked=request)
 
+    async def read(self, path: str, *, decode: type[T]) -> T:
+        """Read a document that is no object: ``/version``, or what a group has; as `get` does."""
+        request = _Request(method="GET", path=path)
+        return _decoded(await self._exchange(request), decode, asked=request)
+
     async def list_pages(
         self,
         resource: Resource,

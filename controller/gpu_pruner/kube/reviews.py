@@ -33,6 +33,23 @@ ACCESS_REVIEWS = Resource(
 )
 
 
+OWN_ACCESS_REVIEWS = Resource(
+    group="authorization.k8s.io",
+    version="v1",
+    plural="selfsubjectaccessreviews",
+    kind="SelfSubjectAccessReview",
+    namespaced=False,
+)
+OWN_REVIEWS = Resource(
+    group="authentication.k8s.io",
+    version="v1",
+    plural="selfsubjectreviews",
+    kind="SelfSubjectReview",
+    namespaced=False,
+)
+"""Served since Kubernetes 1.28."""
+
+
 class ReviewServer(Protocol):
     """What is needed of `kube.client.ClusterClient`."""
 
@@ -59,6 +76,14 @@ class _TokenReview(msgspec.Struct, frozen=True, gc=False):
     status: _TokenStatus = _TokenStatus()
 
 
+class _OwnStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    user_info: _User = _User()
+
+
+class _OwnReview(msgspec.Struct, frozen=True, gc=False):
+    status: _OwnStatus = _OwnStatus()
+
+
 class _AccessStatus(msgspec.Struct, frozen=True, gc=False):
     allowed: bool = False
     denied: bool = False
@@ -66,6 +91,25 @@ class _AccessStatus(msgspec.Struct, frozen=True, gc=False):
 
 class _AccessReview(msgspec.Struct, frozen=True, gc=False):
     status: _AccessStatus = _AccessStatus()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """One thing that somebody may do, or not."""
+
+    verb: str
+    resource: Resource
+    subresource: str = ""
+    namespace: str = ""
+    """Empty: in all of them."""
+    name: str = ""
+    """Empty: to every object."""
+
+    @property
+    def thing(self) -> str:
+        """Return the resource, with its subresource, as a rule of RBAC names it."""
+        plural = self.resource.plural
+        return f"{plural}/{self.subresource}" if self.subresource else plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +167,44 @@ async def may(
     }
     status = _decoded(await server.create(ACCESS_REVIEWS, asked), _AccessReview).status
     return status.allowed and not status.denied
+
+
+async def we_may(right: Right, server: ReviewServer) -> bool:
+    """Return whether our own account has a right.
+
+    One question for each: a review of all rules at once may be incomplete, and tells so.
+
+    Raises:
+        ClusterError: the API server could not be asked.
+    """
+    asked = {
+        "apiVersion": OWN_ACCESS_REVIEWS.api_version,
+        "kind": OWN_ACCESS_REVIEWS.kind,
+        "spec": {
+            "resourceAttributes": {
+                "namespace": right.namespace,
+                "verb": right.verb,
+                "group": right.resource.group,
+                "version": right.resource.version,
+                "resource": right.resource.plural,
+                "subresource": right.subresource,
+                "name": right.name,
+            },
+        },
+    }
+    status = _decoded(await server.create(OWN_ACCESS_REVIEWS, asked), _AccessReview).status
+    return status.allowed and not status.denied
+
+
+async def our_name(server: ReviewServer) -> str:
+    """Return who we are to the API server.
+
+    Raises:
+        ClusterError: it could not be asked, or is older than this question (1.28).
+    """
+    asked = {"apiVersion": OWN_REVIEWS.api_version, "kind": OWN_REVIEWS.kind}
+    answer = _decoded(await server.create(OWN_REVIEWS, asked), _OwnReview)
+    return answer.status.user_info.username
 
 
 def _decoded(body: bytes, kind: type[T]) -> T:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_pruner.model.signals import Column, DeviceId, Meter, Period, Track
+from gpu_pruner.model.survey import Survey
 from gpu_pruner.model.units import Seconds, Timestamp
 
 
@@ -56,6 +57,17 @@ class TelemetrySource(Protocol):
 
         Raises:
             ObservationError: no complete answer; these devices' workloads are then refused.
+        """
+        ...
+
+    async def survey(self, *, now: Timestamp) -> Survey:
+        """Tell what there is to be had, for a person who sets it up; never asked in a cycle.
+
+        Args:
+            now: our time, Unix seconds.
+
+        Raises:
+            ObservationError: no complete answer.
         """
         ...
 

@@ -48,6 +48,9 @@ TENANCY = (
 )
 
 
+_LONGEST_VERSION = 40
+
+
 class _Build(msgspec.Struct, gc=False):
     version: str = ""
     application: str = ""
@@ -79,6 +82,14 @@ def recognise(body: bytes | bytearray, headers: Mapping[str, str]) -> Backend:
     if not major.isdecimal() or build.application:
         return Backend.UNKNOWN
     return Backend.THANOS if major == "0" else Backend.PROMETHEUS
+
+
+def version_told(body: bytes | bytearray) -> str:
+    """Return the version that an answer to ``/api/v1/status/buildinfo`` tells; empty: none."""
+    try:
+        return _ANSWER.decode(body).data.version[:_LONGEST_VERSION]
+    except msgspec.DecodeError:
+        return ""
 
 
 def parameters(backend: Backend) -> Mapping[str, str]:

@@ -287,6 +287,22 @@ def fields_of(profiles: Iterable[ProfileName]) -> tuple[Field, ...]:
     return tuple(sorted(chosen, key=lambda field: place[field.signal]))
 
 
+GENERATIONS: Mapping[str, frozenset[str]] = {
+    "dcgm-exporter 4.9 or newer": frozenset(one.metric for one in _RENAMED),
+    "dcgm-exporter 2.x to 4.8": frozenset(one.metric for one in _CLASSIC),
+    "dcgm-exporter 1.x, or its old names": frozenset(one.metric for one in _OLD),
+}
+"""Generations of NVIDIA's exporter, by the names that they export. The traffic names never
+changed, so they tell the second only where nothing of the first is there."""
+
+
+def generations_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the generations of NVIDIA's exporter that speak in these metric names."""
+    names = frozenset(names)
+    shared = {one for one in names if BY_METRIC.get(one) and BY_METRIC[one].joined}
+    return tuple(said for said, own in GENERATIONS.items() if own & (names - shared))
+
+
 def unknown_names(names: Iterable[str], profiles: Iterable[ProfileName]) -> frozenset[str]:
     """Return those of these metric names that look like a profile's, and stand in no table.
 

@@ -22,11 +22,13 @@ from gpu_pruner.errors import IncompleteData, ObservationError, PrometheusError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.foreign import quoted
 from gpu_pruner.model.signals import Column, DeviceId, Meter, Period, Steps, Subject, Track
+from gpu_pruner.model.survey import Survey
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
 from gpu_pruner.observe import backends, notes, promql
 from gpu_pruner.observe import prometheus_meters as meters
 from gpu_pruner.observe import prometheus_probe as probing
+from gpu_pruner.observe import prometheus_survey as surveying
 from gpu_pruner.observe.labels import Subjects
 from gpu_pruner.observe.profiles import Field, fields_of
 from gpu_pruner.observe.prometheus_probe import Ask, Names, Probe
@@ -91,6 +93,14 @@ class PrometheusSource:
         """
         return await self._run(lambda: self._verify(devices, period))
 
+    async def survey(self, *, now: Timestamp) -> Survey:
+        """Tell what this server has to offer, for a person; never asked in a cycle.
+
+        Raises:
+            ObservationError: no complete answer, in the words of a failed screen.
+        """
+        return await self._run(lambda: self._survey(now))
+
     async def close(self) -> None:
         """Stop after the request that is under way, and release connections."""
         self._queries.close()
@@ -139,6 +149,20 @@ class PrometheusSource:
             clock_skew_seconds=self._queries.transport.clock_skew_seconds,
             proven=self._meters(now, probe),
             notes=self._notes(probe),
+        )
+
+    def _survey(self, now: Timestamp) -> Survey:
+        probe = self._known(now)
+        product, version = self._queries.transport.product()
+        jobs = self._queries.instant(surveying.jobs_query(probe, self._scope), now)
+        models = self._queries.instant(surveying.models_query(probe, self._scope), now)
+        return Survey(
+            server=self._queries.server,
+            product=product.value,
+            version=version,
+            interval_seconds=self._interval,
+            jobs=surveying.read_jobs(jobs),
+            models=surveying.read_models(models),
         )
 
     def _meters(self, now: Timestamp, probe: Probe) -> frozenset[Meter]:

@@ -44,7 +44,7 @@ INTERVAL_TOLERANCE = 0.1
 _SAMPLED_DEVICES = 5
 _MODE = "mode"
 _HINTED_NAMES = 5
-_EXPORTERS = ".*dcgm-exporter.*"
+EXPORTERS = ".*dcgm-exporter.*"
 """Pods that are not workloads whatever the label scheme."""
 
 
@@ -202,7 +202,7 @@ def _primary_rows(
     # Per job: where any series has exported_pod, a pod alone is the exporter's own.
     native = _named(
         primary, scope, f'{labels.POD}!=""', f'{labels.EXPORTED_POD}=""',
-        f'{labels.POD}!~"{_EXPORTERS}"',
+        f'{labels.POD}!~"{EXPORTERS}"',
     )  # fmt: skip
     owner = f"{device}, {labels.POD}, {labels.EXPORTED_POD}"
     empty = [f'{one}=""' for one in labels.UUIDS]

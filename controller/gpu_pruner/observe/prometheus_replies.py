@@ -95,6 +95,14 @@ _TOO_LARGE = (
 _WANTS_NAMESPACE = re.compile(rb'namespace\\?" (query )?parameter')
 """A proxy that shows one namespace at a time, and was not told which."""
 
+_WANTS_TENANT = re.compile(rb"no org id|X-Scope-OrgID|missing tenant", re.IGNORECASE)
+"""A server of many tenants, which was not told which of them asks."""
+
+_TENANT = (
+    "wants to know which tenant asks; set prometheus.headers "
+    "(--prometheus-header X-Scope-OrgID=TENANT)"
+)
+
 _ADVICE = {
     HTTPStatus.UNAUTHORIZED: "asks for credentials; set prometheus.token_file or prometheus.token",
     HTTPStatus.FORBIDDEN: "does not allow our credentials to query; grant them read access to "
@@ -163,6 +171,8 @@ def refusal(status: int, body: bytes | bytearray, *, server: str) -> PrometheusE
         return QueryTooLarge(f"{server} gave up on the query (HTTP {status}, {told})")
     if status == HTTPStatus.BAD_REQUEST and _WANTS_NAMESPACE.search(body[:4096]):
         return PrometheusError(f"{server} {TENANCY} (HTTP {status})")
+    if _is_client_error(status) and _WANTS_TENANT.search(body[:4096]):
+        return PrometheusError(f"{server} {_TENANT} (HTTP {status})")
     if status in _ADVICE:
         return PrometheusError(
             f"{server} {_ADVICE[HTTPStatus(status)]} (HTTP {status}{', ' if told else ''}{told})"
@@ -171,6 +181,10 @@ def refusal(status: int, body: bytes | bytearray, *, server: str) -> PrometheusE
         told = text
     detail = f": {told}" if told else "; check prometheus.url"
     return PrometheusError(f"{server} refused the query with HTTP {status}{detail}")
+
+
+def _is_client_error(status: int) -> bool:
+    return HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _not_prometheus(start: bytes) -> str:

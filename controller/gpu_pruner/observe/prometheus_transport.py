@@ -30,7 +30,7 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.foreign import quoted, skew
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.observe import prometheus_replies as replies
-from gpu_pruner.observe.backends import Backend, recognise
+from gpu_pruner.observe.backends import Backend, recognise, version_told
 from gpu_pruner.observe.prometheus_auth import auth_for
 from gpu_pruner.settings.schema import PrometheusSettings
 
@@ -152,8 +152,16 @@ class Transport:
         Raises:
             PrometheusError: it does not answer at all.
         """
+        return self.product()[0]
+
+    def product(self) -> tuple[Backend, str]:
+        """Ask which server this is, and its version; empty where it does not tell.
+
+        Raises:
+            PrometheusError: it does not answer at all.
+        """
         response, body = self._exchange("GET", f"{self.url}/api/v1/status/buildinfo", None)
-        return recognise(body, response.headers)
+        return recognise(body, response.headers), version_told(body)
 
     def _exchange(
         self, method: str, url: str, form: Mapping[str, str | int | float] | None

@@ -20,6 +20,7 @@ import structlog
 from gpu_pruner.errors import ObservationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.model.survey import Survey
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.observe.exporters import Fetcher, Target, expand
@@ -99,6 +100,22 @@ class ScrapeSource:
         others = frozenset[str]().union(*self._others.values())
         yield from unread(unknown_names(others, self._settings.profiles))
         yield from advice(self._settings.profiles)
+
+    async def survey(self, *, now: Timestamp) -> Survey:  # noqa: ARG002 - as the port has it
+        """Tell what the exporters have to offer, for a person; never asked in a cycle."""
+        exported = {
+            (one.labels.model, metric, one.device) for metric, one in self._table.exported()
+        }
+        models: dict[str, dict[str, int]] = {}
+        for model, metric, _ in exported:
+            metrics = models.setdefault(model, {})
+            metrics[metric] = metrics.get(metric, 0) + 1
+        return Survey(
+            server=f"{self._targets} exporters, scraped directly",
+            interval_seconds=self._settings.interval_seconds,
+            models=models,
+            failures=self._failures,
+        )
 
     async def verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         """Return every track of these devices over the full period; see `TelemetrySource`.

@@ -165,6 +165,12 @@ class TrackTable:
             peaks.forget_before(step)
         self._series = {key: peaks for key, peaks in self._series.items() if peaks.steps}
 
+    def exported(self) -> Iterator[tuple[str, Subject]]:
+        """Yield the metric name and the subject of everything that is held; some several times."""
+        for metric, (_, whole) in self._whole.items():
+            yield from ((metric, subject) for subject in whole)
+        yield from ((metric, subject) for metric, subject, _ in self._series)
+
     def tracks(
         self, period: Period, devices: Collection[DeviceId] | None = None
     ) -> tuple[Track, ...]:
