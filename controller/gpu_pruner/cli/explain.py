@@ -98,7 +98,8 @@ async def _explain(loaded: Loaded, question: Question, *, output: str, plot: Pat
     for breaker in answer.snapshot.breakers:
         sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
     if not answer.examined:
-        return _nobody(question, answer)
+        sys.stderr.write(f"gpu-pruner: {nobody(question, answer)}\n")
+        return _FAILED
     rows = written(question, answer, settings=told_settings(loaded))
     if output == "json":
         print_json(rows)
@@ -149,15 +150,14 @@ def _picture(one: Examined) -> Picture:
     )
 
 
-def _nobody(question: Question, answer: Answer) -> int:
-    """Say that nothing with GPUs is meant.
+def nobody(question: Question, answer: Answer) -> str:
+    """Return why nothing is explained: it holds no GPU.
 
     Raises:
         ConfigurationError: nothing is called so, as far as anybody can see.
     """
     if answer.is_there(question):
-        sys.stderr.write(f"gpu-pruner: {question} holds no GPU; `once` lists those that do\n")
-        return _FAILED
+        return f"{question} holds no GPU; `once` lists those that do"
     likely = near(str(question), answer.names())
     hint = f"did you mean {' or '.join(likely)}?" if likely else "`once` lists what there is"
-    raise ConfigurationError(f"nothing that holds a GPU is called {question}; {hint}")
+    raise ConfigurationError(f"nothing that holds a GPU is called {str(question)[:200]}; {hint}")

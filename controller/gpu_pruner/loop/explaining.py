@@ -8,6 +8,7 @@ it keeps the tracks, for pictures, and never notifies, acts or remembers. `loop.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -132,12 +133,14 @@ async def answered(
     uids = frozenset(one.root.uid for one in meant)
     if not meant:
         return Answer(snapshot=snapshot, view=view, rules=rules)
-    screened = _by_uid(plan(snapshot, rules).decisions, uids)
-    asked = _by_uid(plan(snapshot, rules, examined=uids).decisions, uids)
+    # In a thread: a large fleet takes longer than an event loop may stand still.
+    first = await asyncio.to_thread(plan, snapshot, rules)
+    wanted = await asyncio.to_thread(plan, snapshot, rules, examined=uids)
+    screened, asked = _by_uid(first.decisions, uids), _by_uid(wanted.decisions, uids)
     recorder = _Recorder(source)
     measurable = [one for one in asked.values() if any(pod.devices for pod in one.workload.pods)]
     verified = await verify(measurable, recorder, clock=clock, rules=rules)
-    final = plan(snapshot, rules, verifications=verified, examined=uids)
+    final = await asyncio.to_thread(plan, snapshot, rules, verifications=verified, examined=uids)
     return Answer(
         snapshot=snapshot,
         view=view,

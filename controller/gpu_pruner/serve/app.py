@@ -14,6 +14,7 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
 from gpu_pruner.serve import handlers
+from gpu_pruner.serve.explaining import ExplainHandler, Explains
 from gpu_pruner.serve.people import People
 
 _log = structlog.get_logger(__name__)
@@ -28,6 +29,7 @@ def application(
     cycle_seconds: Seconds = 60.0,
     people: People | None = None,
     keep_cap_seconds: Seconds = 0.0,
+    explainer: Explains | None = None,
 ) -> Application:
     """Return the routes over one board.
 
@@ -37,6 +39,7 @@ def application(
         cycle_seconds: time between two cycles; ten of them without one and the loop is stuck.
         people: who takes people's wishes; None where nobody does.
         keep_cap_seconds: the longest keep that is honoured.
+        explainer: who explains workloads; None where nobody does.
     """
     stuck_after = max(600.0, 10 * cycle_seconds)
     shared = {"board": board, "clock": clock}
@@ -50,6 +53,11 @@ def application(
             (r"/api/v1/stats", handlers.StatsHandler, shared),
             (r"/api/v1/workloads", handlers.WorkloadsHandler, shared),
             (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)", handlers.WorkloadHandler, shared),
+            (
+                r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/explain",
+                ExplainHandler,
+                {**shared, "explainer": explainer},
+            ),
             (
                 r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/keep",
                 handlers.KeepHandler,
