@@ -15,7 +15,6 @@ import structlog
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli.explainer import Explainer
-from gpu_pruner.cli.explainer import Explainer
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_json, print_plan
 from gpu_pruner.cli.wiring import connected, jupyter_hubs, telemetry_source
@@ -82,7 +81,6 @@ async def _work(settings: Settings, board: Board, desk: Desk, explainer: Explain
         controller = await ends.enter_async_context(
             connected(settings, clock, board, one_pass=False, patient=True)
         )
-        explainer.open(controller.cycle)
         explainer.open(controller.cycle)
         news = controller.elector.won if controller.elector else None
         every = settings.cycle_seconds
