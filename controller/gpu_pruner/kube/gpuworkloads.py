@@ -165,7 +165,10 @@ class PauseStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ] = None
     former: Annotated[
         dict[str, str] | None,
-        _About(description="Former values of the annotations that the pause replaced."),
+        _About(
+            description="Former values of the annotations that the pause replaced; of a JupyterHub "
+            "server: whose it is, and which start was stopped."
+        ),
     ] = None
 
 

@@ -26,7 +26,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseRecord:
-    """What was taken, so that it can be given back by anybody. Lives on the lever object."""
+    """What was taken, so that it can be given back by anybody. Lives on the lever object.
+
+    Of a JupyterHub server, which is no object, it lives in the GPUWorkload alone.
+    """
 
     lever: str
     """Kind of the lever object, for example ``Deployment``."""
@@ -46,7 +49,8 @@ class PauseRecord:
     name: str = ""
     """Name of the lever object, where that is not the root (KEDA, Kueue)."""
     former: Mapping[str, str] = field(default_factory=dict)
-    """Annotations of others that the pause replaced, with their former values."""
+    """Annotations of others that the pause replaced, with their former values. Of a JupyterHub
+    server, which has none: its names and which start was stopped (keys: `model.jupyterhub`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
