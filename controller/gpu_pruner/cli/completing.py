@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from typing import NoReturn
 
 import click
 
 _INTERRUPTED = 130
 
 
-def complete(main: Callable[[], Coroutine[None, None, int]]) -> None:
+def complete(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
     """Run a command's coroutine to its end and leave with its exit code."""
     try:
         code = asyncio.run(main())

@@ -124,7 +124,7 @@ async def show(*, speed: float, controller: str, patience_minutes: float) -> int
                 console.print(
                     f"A simulated cluster at {stage.cluster.url}, its controller at "
                     f"http://127.0.0.1:{stage.port}; the first pause comes after about "
-                    f"{minutes:.0f} minutes",
+                    f"{minutes:.0f} minutes. {_elsewhere(stage)}",
                     soft_wrap=True,
                 )
             if sys.stdout.isatty():
@@ -141,9 +141,19 @@ async def show(*, speed: float, controller: str, patience_minutes: float) -> int
     return _FINE if summary.ok else _FAILED
 
 
+def _elsewhere(stage: Stage) -> str:
+    """Say how another shell looks at the same cluster."""
+    example = "gpu-pruner explain deployment/team-a/finetune"
+    return (
+        f"In another shell: `. {stage.environment}`, and then for example `gpu-pruner once`, or "
+        f"`{example} --controller http://127.0.0.1:{stage.port}`"
+    )
+
+
 async def _perform(stage: Stage, console: Console) -> Moment:
     """Show the stage live; when the story is over, stay until Ctrl-C."""
     running = f"The controller answers at http://127.0.0.1:{stage.port}/api/v1/workloads"
+    running += f". {_elsewhere(stage)}"
     with Live(console=console, refresh_per_second=4, screen=False) as live:
         ending = await stage.play(lambda moment: live.update(picture(moment, console, running)))
         told = f"{_verdict(summarise(ending))} {running}; end with Ctrl-C."

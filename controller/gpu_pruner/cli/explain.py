@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from gpu_pruner.cli.asking import FLAG, ask_controller, controller_address
 from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explanation_table import print_explanation
 from gpu_pruner.cli.given import loaded_from_flags
@@ -60,9 +61,15 @@ _TOLD_SETTINGS = (
     metavar="FILE",
     help="Draw the measured window into FILE.png or FILE.svg; needs the extra `plot`.",
 )
+@click.option(
+    FLAG,
+    metavar="URL",
+    help="Ask a running controller instead of measuring here: one that scrapes exporters itself "
+    "is the only one who holds a window of samples.",
+)
 @controller_options
 @output_option
-def explain(reference: str, plot: Path | None, **flags: object) -> None:
+def explain(reference: str, plot: Path | None, controller: str | None, **flags: object) -> None:
     """Measure one workload in full, and say why it is judged as it is and what comes next.
 
     REF is kind/namespace/name, pod/namespace/name, node/NAME or gpu/UUID. Of a node or a GPU, every
@@ -72,10 +79,24 @@ def explain(reference: str, plot: Path | None, **flags: object) -> None:
     loaded = loaded_from_flags(flags)
     settings = loaded.settings
     question = parse_question(reference, custom=settings.custom_levers)
+    output = str(flags["output"])
+    if controller is not None:
+        if plot is not None:
+            raise ConfigurationError("draws what is measured here; leave it out", path="--plot")
+        url = controller_address(controller)
+        complete(lambda: _ask(url, question, output=output))
     if plot is not None:
         drawable(plot)
-    output = str(flags["output"])
     complete(lambda: _explain(loaded, question, output=output, plot=plot))
+
+
+async def _ask(url: str, question: Question, *, output: str) -> int:
+    """Ask a controller, and print.
+
+    Returns:
+        As `_explain`.
+    """
+    return _printed(await ask_controller(url, question), output=output)
 
 
 async def _explain(loaded: Loaded, question: Question, *, output: str, plot: Path | None) -> int:
@@ -95,20 +116,25 @@ async def _explain(loaded: Loaded, question: Question, *, output: str, plot: Pat
         switch = HoldSwitch(controller.client, namespace=lease_namespace(settings.lease))
         controller.cycle.switch = SeenSwitch(switch)
         answer = await controller.cycle.explain(question)
-    for breaker in answer.snapshot.breakers:
-        sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
     if not answer.examined:
         sys.stderr.write(f"gpu-pruner: {nobody(question, answer)}\n")
         return _FAILED
-    rows = written(question, answer, settings=told_settings(loaded))
+    code = _printed(written(question, answer, settings=told_settings(loaded)), output=output)
+    if plot is not None:
+        save(tuple(map(_picture, answer.examined)), plot, rules=answer.rules)
+        sys.stderr.write(f"gpu-pruner: drawn into {plot}\n")
+    return code
+
+
+def _printed(rows: Explanation, *, output: str) -> int:
+    """Print an explanation; breakers on standard error, because they say that nothing is done."""
+    for breaker in rows.breakers:
+        sys.stderr.write(f"gpu-pruner: {breaker.name}: {breaker.message}\n")
     if output == "json":
         print_json(rows)
     else:
         print_explanation(rows)
-    if plot is not None:
-        save(tuple(map(_picture, answer.examined)), plot, rules=answer.rules)
-        sys.stderr.write(f"gpu-pruner: drawn into {plot}\n")
-    return _FAILED if answer.snapshot.breakers else _FINE
+    return _FAILED if rows.breakers else _FINE
 
 
 def written(question: Question, answer: Answer, *, settings: tuple[SettingRow, ...]) -> Explanation:

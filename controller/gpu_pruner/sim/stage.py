@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -136,9 +137,25 @@ class Stage:
         self.port = self.port or _free_port()
         for user in (CONTROLLER, OPERATOR):
             (self._folder / user).write_text(self.cluster.kubeconfig(user), encoding="utf-8")
+        self.environment.write_text(self._environment(), encoding="utf-8")
         self._first = {part.ref: self._scene(part) for part in self.story.parts}
         await self.start_controller()
         return self
+
+    @property
+    def environment(self) -> Path:
+        """Return the file that another shell sources to look at the same cluster and time."""
+        return self._folder / "environment"
+
+    def _environment(self) -> str:
+        """Return the variables of a person at the keyboard, as lines for a shell."""
+        variables = {
+            "KUBECONFIG": str(self._folder / OPERATOR),
+            "GPU_PRUNER_SCRAPE_EXPORTERS": ",".join(self.cluster.exporter_urls),
+            "GPU_PRUNER_SETTLE_SECONDS": "0",
+            **self.clock.environment(),
+        }
+        return "".join(f"export {name}={shlex.quote(one)}\n" for name, one in variables.items())
 
     async def __aexit__(
         self,

@@ -15,7 +15,10 @@ from support.telling_time import START
 from support.world import World
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
+from gpu_pruner.cli.asking import ask_controller, controller_address
 from gpu_pruner.cli.explainer import Explainer
+from gpu_pruner.cli.references import parse_question
+from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.loop.books import MemoryBooks
 from gpu_pruner.loop.cycle import Cycle
 from gpu_pruner.loop.execution import Executor, Silence
@@ -103,9 +106,10 @@ async def ask(cycle: Cycle, explainer: Explainer) -> AsyncIterator:
     client = AsyncHTTPClient(force_instance=True)
 
     async def get(ref: str, *, method: str = "GET") -> HTTPResponse:
-        url = f"http://127.0.0.1:{listener.port}{PATH.format(ref)}"
+        url = f"{get.url}{PATH.format(ref)}"
         return await client.fetch(url, method=method, raise_error=False)
 
+    get.url = f"http://127.0.0.1:{listener.port}"
     yield get
     client.close()
     await listener.close()
@@ -181,3 +185,49 @@ async def test_only_get_measures(ask, cycle: Cycle, explainer: Explainer) -> Non
     await cycle.run()
     explainer.open(cycle)
     assert (await ask("deployment/team-a/train", method="HEAD")).code == 405
+
+
+async def test_the_command_can_ask_a_controller_and_gets_the_same(
+    ask, cycle: Cycle, explainer: Explainer
+) -> None:
+    await cycle.run()
+    explainer.open(cycle)
+    for ref in ("deployment/team-a/train", "pod/team-a/train-0"):
+        told = await ask_controller(ask.url, parse_question(ref))
+        assert [one.ref for one in told.workloads] == ["deployment/team-a/train"]
+    answer = await ask("deployment/team-a/train")
+    told = await ask_controller(ask.url, parse_question("deployment/team-a/train"))
+    assert msgspec.json.decode(answer.body, type=Explanation) == told
+
+
+@pytest.mark.parametrize(
+    ("ref", "error", "words"),
+    [
+        ("deployment/team-a/trains", ConfigurationError, "did you mean deployment/team-a/train"),
+        ("node/node-1", ConfigurationError, "--controller: .* not node/node-1"),
+        ("deployment/team-a/..%2F..", ConfigurationError, "nothing that holds a GPU"),
+    ],
+)
+async def test_what_a_controller_cannot_explain_is_bad_input(
+    ask, cycle: Cycle, explainer: Explainer, ref: str, error: type[Exception], words: str
+) -> None:
+    await cycle.run()
+    explainer.open(cycle)
+    with pytest.raises(error, match=words):
+        await ask_controller(ask.url, parse_question(ref))
+
+
+async def test_a_controller_that_cannot_now_is_a_failure_with_its_reason(ask) -> None:
+    with pytest.raises(PrunerError, match="cannot explain now: not connected"):
+        await ask_controller(ask.url, parse_question("deployment/team-a/train"))
+    with pytest.raises(PrunerError, match="is not a controller of this version"):
+        await ask_controller(f"{ask.url}/metrics?", parse_question("deployment/team-a/train"))
+
+
+@pytest.mark.parametrize(
+    ("url", "words"), [("prom:8080", "http://"), ("http://a:8080/?x=1", "must end before")]
+)
+def test_a_wrong_address_names_its_flag(url: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"--controller: .*{words}"):
+        controller_address(url)
+    assert controller_address("http://gpu-pruner:8080/") == "http://gpu-pruner:8080"
