@@ -94,10 +94,10 @@ def _runs_long(pod: GpuPod, *, now: Timestamp) -> bool:
 def _unseen(pods: list[GpuPod], loose: tuple[DeviceEvidence, ...]) -> _Unseen:
     speaking = {node_key(one.node) for one in loose if not _named(one)}
     without = [pod for pod in pods if pod.gap is Reason.NO_SERIES]
-    mapped = {pod: node_key(pod.record.node) in speaking for pod in without}
+    unmapped = [node_key(pod.record.node) in speaking for pod in without]
     return _Unseen(
-        unmapped=tuple(pod for pod, is_there in mapped.items() if is_there),
-        silent=tuple(pod for pod, is_there in mapped.items() if not is_there),
+        unmapped=tuple(pod for pod, there in zip(without, unmapped, strict=True) if there),
+        silent=tuple(pod for pod, there in zip(without, unmapped, strict=True) if not there),
     )
 
 

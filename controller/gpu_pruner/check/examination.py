@@ -124,11 +124,10 @@ class Examination:
         await self.source.start()
         observation = await observer.look(now)
         look = TelemetryLook(screen=observation.screen, failure=observation.failure)
-        if observation.screen is not None:
-            try:
-                look = replace(look, survey=await self.source.survey(now=now))
-            except ObservationError as error:
-                look = replace(look, trouble=str(error))
+        try:
+            look = replace(look, survey=await self.source.survey(now=now))
+        except ObservationError as error:
+            look = replace(look, trouble=str(error))
         self.waiting.discard("the telemetry source")
         reading = observer.reading(now, honor_labels=self._honor_labels)
         return _Telemetry(look=look, observation=observation, reading=reading)
@@ -192,8 +191,9 @@ class Examination:
         look, screen = told.look, told.look.screen
         honor = self.settings.prometheus.honor_labels if self.settings.prometheus else None
         yield from telemetry.findings(look, rules, honor_labels=honor, direct=direct)
-        if look.survey is not None and screen is not None:
-            yield from fields.findings(look.survey, rules, proven=screen.proven)
+        if look.survey is not None:
+            proven = frozenset() if screen is None else screen.proven
+            yield from fields.findings(look.survey, rules, proven=proven)
         yield from cluster.findings(seen, mode=mode)
         yield from rights.findings(seen.answers, mode=mode, who=seen.who, unasked=seen.unasked)
         yield from cluster.channels(seen.answers, mode=mode)

@@ -42,7 +42,7 @@ class TelemetryLook:
     failure: str = ""
     """Why there is no screen."""
     trouble: str = ""
-    """Why there is no survey, although there is a screen."""
+    """Why there is no survey."""
 
 
 def findings(
@@ -60,17 +60,17 @@ def findings(
         sentence, fix = split(look.failure)
         fix = fix or "see docs/how-to/check-your-telemetry.md"
         yield _finding(Level.FAIL, f"No complete telemetry: {sentence}", fix)
-        return
-    if look.trouble:
+    elif look.trouble:
         sentence, fix = split(look.trouble)
         yield _finding(Level.WARN, f"It could not be told in detail: {sentence}", fix)
     if look.survey is not None:
         yield from _source(look.survey, direct=direct)
         if not direct:
             yield from _labels(look.survey, honor_labels=honor_labels)
-    yield _interval(look.screen, rules)
-    yield from _notes(look.screen, look.survey, direct=direct)
-    yield _threshold(look.screen, rules)
+    if look.screen is not None:
+        yield _interval(look.screen, rules)
+        yield from _notes(look.screen, look.survey, direct=direct)
+        yield _threshold(look.screen, rules)
 
 
 def _source(survey: Survey, *, direct: bool) -> Iterator[Finding]:
@@ -78,16 +78,16 @@ def _source(survey: Survey, *, direct: bool) -> Iterator[Finding]:
         sentence, fix = split(why)
         fix = fix or "curl the address from here; kubectl -n gpu-operator get pods -o wide"
         yield _finding(Level.FAIL, sentence, fix)
-    if direct:
+    if direct and survey.models:
         yield _finding(Level.OK, f"{survey.server}, {len(survey.failures)} of them failing")
-    elif survey.product == Backend.UNKNOWN:
+    elif not direct and survey.product == Backend.UNKNOWN:
         yield _finding(
             Level.WARN,
             f"{survey.server} answers, and does not tell which product it is, so it cannot be "
             "asked for whole answers in its own words",
             "let /api/v1/status/buildinfo through, where a proxy holds it back",
         )
-    else:
+    elif not direct:
         product = f"{survey.product} {survey.version}".strip()
         yield _finding(Level.OK, f"{survey.server} answers and lets us ask; it is {product}")
     names = {name for metrics in survey.models.values() for name in metrics}

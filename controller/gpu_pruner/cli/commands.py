@@ -13,6 +13,7 @@ import click
 
 from gpu_pruner import __version__
 from gpu_pruner.cli import running
+from gpu_pruner.cli.check import check
 from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explain import explain
 from gpu_pruner.cli.options import (
@@ -121,6 +122,7 @@ def once(**flags: object) -> None:
     complete(lambda: running.once(settings, output=str(flags["output"])))
 
 
+command_line.add_command(check)
 command_line.add_command(explain)
 
 

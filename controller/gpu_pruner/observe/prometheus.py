@@ -69,6 +69,7 @@ class PrometheusSource:
         self._subjects = Subjects(_labels, node_label=settings.node_label)
         self._probe: Probe | None = None
         self._probed_at: Timestamp = 0.0
+        self._unprobed = ""
         self._held = 0
         self._interval: Seconds | None = None
         self._slices = Slices()
@@ -152,6 +153,8 @@ class PrometheusSource:
         )
 
     def _survey(self, now: Timestamp) -> Survey:
+        if self._unprobed:  # a person waits: what failed a moment ago is not asked again
+            raise PrometheusError(self._unprobed)
         probe = self._known(now)
         product, version = self._queries.transport.product()
         jobs = self._queries.instant(surveying.jobs_query(probe, self._scope), now)
@@ -248,13 +251,17 @@ class PrometheusSource:
         """Return what telemetry there is; probed anew when that is older than ten minutes."""
         old = abs(now - self._probed_at) >= probing.PROBE_EVERY
         if self._probe is None or self._interval is None or old:
-            probe = self._look(now)
+            try:
+                probe = self._look(now)
+            except ObservationError as error:
+                self._unprobed = str(error)
+                raise
             if probe.sample:
                 with suppress(QueryTooLarge):  # the interval stays what it was
                     self._measure(
                         self._queries.instant(probing.samples_query(probe, self._scope), now)
                     )
-            self._probe, self._probed_at, self._held = probe, now, 0
+            self._probe, self._probed_at, self._held, self._unprobed = probe, now, 0, ""
         return self._probe
 
     def _look(self, now: Timestamp) -> Probe:

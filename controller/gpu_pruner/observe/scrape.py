@@ -111,7 +111,7 @@ class ScrapeSource:
             metrics = models.setdefault(model, {})
             metrics[metric] = metrics.get(metric, 0) + 1
         return Survey(
-            server=f"{self._targets} exporters, scraped directly",
+            server=f"{self._targets} exporter{'s' * (self._targets != 1)}, scraped directly",
             interval_seconds=self._settings.interval_seconds,
             models=models,
             failures=self._failures,
