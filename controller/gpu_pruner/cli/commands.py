@@ -16,17 +16,22 @@ from gpu_pruner.cli import running
 from gpu_pruner.cli.check import check
 from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explain import explain
+from gpu_pruner.cli.given import loaded_from_flags, settings_from_flags, tell_without_effect
 from gpu_pruner.cli.options import (
     controller_options,
     kubernetes_options,
+    printing_options,
     serving_options,
-    settings_from_flags,
 )
 from gpu_pruner.cli.printing import output_option
 from gpu_pruner.cli.references import parse_reference
+from gpu_pruner.cli.rust_flags import log_level
+from gpu_pruner.cli.settings_output import print_settings
 from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.record.logs import configure_logging
+from gpu_pruner.settings.schema import Settings
 
+_NAME = "gpu-pruner"
 _FAILED, _BAD_INPUT = 1, 2
 FIRST_STORY_PATIENCE_MINUTES = 150.0
 
@@ -34,7 +39,7 @@ FIRST_STORY_PATIENCE_MINUTES = 150.0
 def run_command_line() -> None:
     """Parse the arguments, run the command, and end with its exit code."""
     try:
-        sys.exit(command_line.main(prog_name="gpu-pruner", standalone_mode=False))
+        sys.exit(command_line.main(_arguments(), prog_name=_NAME, standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -55,6 +60,12 @@ def run_command_line() -> None:
         sys.exit(_FAILED)
 
 
+def _arguments() -> list[str]:
+    """Return the arguments; the Rust tool's manifests begin them with the program's name."""
+    arguments = sys.argv[1:]
+    return arguments[1:] if arguments[:1] == [_NAME] else arguments
+
+
 @click.group(
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -63,6 +74,7 @@ def run_command_line() -> None:
 @click.option("-d", "--daemon-mode", is_flag=True, help="Go on for ever, a cycle at a time.")
 @controller_options
 @serving_options
+@printing_options
 @output_option
 @click.pass_context
 def command_line(context: click.Context, /, **flags: object) -> None:
@@ -77,7 +89,7 @@ def command_line(context: click.Context, /, **flags: object) -> None:
             message = f"write --{flag} behind the command: gpu-pruner {context.invoked_subcommand}"
             raise click.UsageError(message)
         return
-    if not flags["prometheus_url"] and not flags["exporter"]:
+    if not any(_was_given(context, name) for name in flags) and not flags["config"]:
         message = "give --prometheus-url URL (or --exporter URL), or a command; see --help"
         raise click.UsageError(message)
     context.invoke(run if flags["daemon_mode"] else once, **_without(flags, context))
@@ -102,23 +114,38 @@ def _without(flags: dict[str, object], context: click.Context) -> dict[str, obje
     return {name: value for name, value in flags.items() if name in names}
 
 
+def _settings_to_use(flags: dict[str, object]) -> Settings:
+    """Return the settings; print them and end where that was asked for."""
+    loaded = loaded_from_flags(flags)
+    if flags["print_settings"]:
+        print_settings(loaded, output=str(flags["output"]))
+        raise click.exceptions.Exit(0)
+    tell_without_effect(flags)
+    return loaded.settings
+
+
 @command_line.command()
 @controller_options
 @serving_options
+@printing_options
+@output_option
 def run(**flags: object) -> None:
     """Watch the cluster for ever: a cycle every minute, and the HTTP listener."""
-    configure_logging(str(flags["log_format"]))
-    settings = settings_from_flags(flags)
+    if flags["output"] != "table" and not flags["print_settings"]:
+        raise click.UsageError("--output of run goes with --print-settings")
+    configure_logging(str(flags["log_format"]), level=log_level(os.environ, logging.INFO))
+    settings = _settings_to_use(flags)
     complete(lambda: running.run(settings))
 
 
 @command_line.command()
 @controller_options
+@printing_options
 @output_option
 def once(**flags: object) -> None:
     """Make one pass and print every workload that holds GPUs, with its verdict and why."""
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
-    settings = settings_from_flags(flags)
+    settings = _settings_to_use(flags)
     complete(lambda: running.once(settings, output=str(flags["output"])))
 
 
