@@ -31,10 +31,10 @@ from gpu_pruner.model import annotations
 from gpu_pruner.model.signals import Signal
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.observe.profiles import PROFILES, Field
+from gpu_pruner.record import explanation_rows, statistics
 from gpu_pruner.record import rows as plan_rows
-from gpu_pruner.record import statistics
 from gpu_pruner.record.metrics import METRICS
-from gpu_pruner.serve import handlers
+from gpu_pruner.serve import explaining, handlers, wishes
 
 REFERENCE = Path(__file__).parent / "reference"
 CRD = Path(__file__).parents[1] / "deploy" / "crds" / "gpuworkloads.yaml"
@@ -53,6 +53,20 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     plan_rows.WorkloadRow,
     plan_rows.DeviceRow,
     plan_rows.BreakerRow,
+    explanation_rows.Explanation,
+    explanation_rows.WorkloadExplanation,
+    explanation_rows.ScreenRow,
+    explanation_rows.ClockRow,
+    explanation_rows.OutlookRow,
+    explanation_rows.WishRow,
+    explanation_rows.PodExplanation,
+    explanation_rows.DeviceExplanation,
+    explanation_rows.SignalRow,
+    explanation_rows.MissingRow,
+    explanation_rows.MovementRow,
+    explanation_rows.DrawRow,
+    explanation_rows.SettingRow,
+    wishes.WishAnswer,
     statistics.Summary,
     statistics.LifetimeScaleDowns,
     statistics.Statistics,
@@ -220,14 +234,26 @@ def crd_rows(schema: Schema, *, under: str = "") -> list[Row]:
 
 def http() -> str:
     """Return the routes, and what the fields of their answers mean."""
-    routes: list[Row] = []
-    for _, handler in inspect.getmembers(handlers, inspect.isclass):
+    reads = [
+        (told["path"], f"{sentence(told['about'])} {inspect.getdoc(handler.get) or ''}".strip())
+        for module in (handlers, explaining)
+        for told, handler in routes_of(module)
+    ]
+    writes = [
+        (told["path"], f"{sentence(told['about'])} For example {code(handler.example)}.")
+        for told, handler in routes_of(wishes)
+    ]
+    tables = [f"## {one.__name__}\n\n{inspect.getdoc(one)}\n\n{fields(one)}" for one in ANSWERS]
+    read, write = table(("GET", "Answer"), sorted(reads)), table(("POST", "Wish"), sorted(writes))
+    return "\n\n".join([read, write, *tables])
+
+
+def routes_of(module: types.ModuleType) -> Iterator[tuple[re.Match[str], Any]]:
+    """Yield the handlers of a module that tell their route, with what they tell."""
+    for _, handler in inspect.getmembers(module, inspect.isclass):
         told = ROUTE.match(inspect.getdoc(handler) or "")
         if told:
-            answer = inspect.getdoc(handler.get) or ""
-            routes.append((told["path"], f"{sentence(told['about'])} {answer}".strip()))
-    tables = [f"## {one.__name__}\n\n{inspect.getdoc(one)}\n\n{fields(one)}" for one in ANSWERS]
-    return "\n\n".join([table(("GET", "Answer"), sorted(routes)), *tables])
+            yield told, handler
 
 
 def fields(struct: type[msgspec.Struct]) -> str:

@@ -37,6 +37,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(180)]
 
 DENIED = "ValidatingAdmissionPolicy 'gpu-pruner-"
 STRANGERS_BINDING = "lab-widened-by-mistake"
+A_MOMENT = "2030-01-01T00:00:00Z"
+KEEP: JsonObject = {"keepUntil": A_MOMENT, "keepBy": "jo", "keepReason": "a demonstration"}
 OVERREACH = tuple(every_write())
 GROUPS = {"Deployment": "apps", "StatefulSet": "apps", "Notebook": "kubeflow.org"}
 
@@ -135,7 +137,7 @@ def stage(team: str) -> Iterator[JsonObject]:
         "apiVersion": "gpu-pruner.io/v1alpha1",
         "kind": "GPUWorkload",
         "metadata": {"name": "book", "namespace": team},
-        "spec": {"rootRef": root, "release": True},
+        "spec": {"rootRef": root} | KEEP,
     }
     yield {
         "apiVersion": "v1",
@@ -235,9 +237,20 @@ def test_a_record_that_is_over_may_be_removed(ours: Account) -> None:
     )
 
 
-def test_a_keep_may_be_written_for_a_person(ours: Account) -> None:
-    keep = {"keepUntil": "2030-01-01T00:00:00Z", "keepBy": "jo", "keepReason": "a demo"}
-    answer = ours.ask(Write("", "PATCH", f"{BOOKS}/book", {"spec": keep}))
+@pytest.mark.parametrize(
+    "wish",
+    [
+        KEEP | {"keepUntil": "2031-01-01T00:00:00Z", "keepBy": "ada"},
+        dict.fromkeys(KEEP),
+        {"exempt": True, "exemptBy": "ada", "exemptReason": "a course"},
+        {"exempt": True, "exemptUntil": A_MOMENT, "exemptBy": "ada", "exemptReason": "a course"},
+        {"release": True, "releaseAt": A_MOMENT, "releaseBy": "ada", "releaseReason": "done"}
+        | dict.fromkeys(KEEP),
+    ],
+    ids=["keep", "withdrawal", "exemption", "exemption-until", "release-that-ends-a-keep"],
+)
+def test_a_wish_may_be_written_for_a_person(ours: Account, wish: JsonObject) -> None:
+    answer = ours.ask(Write("", "PATCH", f"{BOOKS}/book", {"spec": wish}))
     assert answer.status_code == 200, answer.text
 
 

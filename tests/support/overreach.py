@@ -201,8 +201,7 @@ def _own_objects() -> Iterator[Write]:
         body: JsonObject = {"apiVersion": "gpu-pruner.io/v1alpha1", "kind": "GPUWorkload"}
         yield _create(wrong, BOOKS, body | {"metadata": metadata, "spec": {"rootRef": root} | spec})
     book = f"{BOOKS}/book"
-    yield Write("an exemption in a book", "PATCH", book, {"spec": {"exempt": True}})
-    yield Write("another's wish taken back", "PATCH", book, {"spec": {"release": None}})
+    yield from _wishes(book)
     about = {"kind": "Deployment", "name": "running", "namespace": "{team}"}
     event: JsonObject = {"metadata": {"name": "made"}, "involvedObject": about, "type": "Normal"}
     event = event | {"reason": "Killing"}
@@ -214,6 +213,23 @@ def _own_objects() -> Iterator[Write]:
     yield _create("a Lease elsewhere", leases, {"metadata": {"name": "gpu-pruner"}})
     other = "/apis/coordination.k8s.io/v1/namespaces/gpu-pruner-system/leases"
     yield _create("another Lease", other, {"metadata": {"name": "other"}})
+
+
+def _wishes(book: str) -> Iterator[Write]:
+    """Yield wishes of nobody's; the book has a keep of a person's."""
+    ada: JsonObject = {"releaseBy": "ada", "releaseReason": "done"}
+    moment: JsonObject = {"releaseAt": "2026-01-01T00:00:00Z"}
+    for wrong, spec in (
+        ("an exemption of nobody's", {"exempt": True}),
+        ("an exemption without a reason", {"exempt": True, "exemptBy": "ada"}),
+        ("a release of nobody's", {"release": True} | moment),
+        ("a release without a reason", {"release": True, "releaseBy": "ada"} | moment),
+        ("a release without its moment", {"release": True} | ada),
+        ("a keep of nobody's", {"keepUntil": "2031-01-01T00:00:00Z", "keepBy": None}),
+        ("a keep in nobody's name", {"keepBy": ""}),
+        ("half a keep taken back", {"keepBy": None}),
+    ):
+        yield Write(wrong, "PATCH", book, {"spec": dict(spec)})
 
 
 def _create(wrong: str, path: str, body: JsonObject) -> Write:

@@ -51,7 +51,7 @@ async def wish_against(
     except NotFound as error:
         raise ActionRefused(f"namespace {root.namespace} does not exist any more") from error
     return _written(root, live, space.metadata, known=known, now=now) or _wanted(
-        await _intent(client, root), known=known, now=now
+        await intent_of(client, root), known=known, now=now
     )
 
 
@@ -95,8 +95,12 @@ def _against(intent: Intent) -> tuple[Timestamp | None, bool, Timestamp | None]:
     return intent.keep_until, intent.exempt, intent.exempt_until
 
 
-async def _intent(client: Cluster, root: RootRef) -> Intent:
-    """Return what all GPUWorkloads about a root want together; anybody may create a second one."""
+async def intent_of(client: Cluster, root: RootRef) -> Intent:
+    """Return what all GPUWorkloads about a root want together; anybody may create a second one.
+
+    Raises:
+        ClusterError: they could not be read.
+    """
     found: list[Bookkeeping] = []
     pages = client.list_pages(GPUWORKLOADS, decode=GPUWorkload, namespace=root.namespace)
     try:

@@ -27,6 +27,7 @@ from gpu_pruner.cli.printing import output_option
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.cli.rust_flags import log_level
 from gpu_pruner.cli.settings_output import print_settings
+from gpu_pruner.cli.wishes import exempt, keep, release
 from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.record.logs import configure_logging
 from gpu_pruner.settings.schema import Settings
@@ -155,7 +156,7 @@ command_line.add_command(explain)
 
 @command_line.command()
 @click.argument("reference", metavar="REF")
-@click.option("--reason", default="", help="Why; it goes into the pause record.")
+@click.option("--reason", default="", help="Why; everybody who wonders sees it.")
 @kubernetes_options
 def pause(reference: str, reason: str, **flags: object) -> None:
     """Pause one workload now, reversibly, by your own decision and without notice."""
@@ -174,6 +175,12 @@ def resume(reference: str, **flags: object) -> None:
     settings = settings_from_flags(flags)
     root = parse_reference(reference, custom=settings.custom_levers)
     complete(lambda: running.resume(settings, root))
+
+
+command_line.add_command(keep)
+command_line.add_command(keep, "extend")
+command_line.add_command(exempt)
+command_line.add_command(release)
 
 
 @command_line.command()

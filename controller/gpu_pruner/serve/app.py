@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import TypeAlias
 
 import structlog
 from tornado.httpserver import HTTPServer
@@ -13,10 +14,12 @@ from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
-from gpu_pruner.serve import handlers
+from gpu_pruner.serve import handlers, wishes
 from gpu_pruner.serve.explaining import ExplainHandler, Explains
 from gpu_pruner.serve.people import People
 
+_Route: TypeAlias = tuple[str, type[RequestHandler], dict[str, object]]
+"""Pattern of the path, who answers, and what it is given."""
 _log = structlog.get_logger(__name__)
 _LONGEST_BODY = 64 * 1024
 """Bytes; the longest that a route reads is a sentence or two."""
@@ -43,7 +46,6 @@ def application(
     """
     stuck_after = max(600.0, 10 * cycle_seconds)
     shared = {"board": board, "clock": clock}
-    wishes = {"people": people, "cap": keep_cap_seconds}
     return Application(
         [
             (r"/healthz", handlers.HealthHandler, {**shared, "stuck_after": stuck_after}),
@@ -58,17 +60,22 @@ def application(
                 ExplainHandler,
                 {**shared, "explainer": explainer},
             ),
-            (
-                r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/keep",
-                handlers.KeepHandler,
-                {**shared, **wishes},
-            ),
+            *_wish_routes({**shared, "people": people, "cap": keep_cap_seconds}),
         ],
         default_handler_class=handlers.NotFoundHandler,
         default_handler_args=shared,
         compress_response=True,
         log_function=_log_failure,
     )
+
+
+def _wish_routes(given: dict[str, object]) -> list[_Route]:
+    """Return the routes on which people say what they want of a workload."""
+    return [
+        (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/keep", wishes.KeepHandler, given),
+        (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/exempt", wishes.ExemptHandler, given),
+        (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/release", wishes.ReleaseHandler, given),
+    ]
 
 
 def _log_failure(handler: RequestHandler) -> None:

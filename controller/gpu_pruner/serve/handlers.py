@@ -1,26 +1,19 @@
-"""The read API and the probes, whose answers come from the board, and the one route that writes."""
+"""The read API and the probes, whose answers come from the board."""
 
 from __future__ import annotations
-
-from http import HTTPStatus
-from typing import Annotated
 
 import msgspec
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from tornado.web import RequestHandler
 from typing_extensions import override
 
-from gpu_pruner.act.intents import LONGEST_REASON, Keep
-from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.plan import Decision
-from gpu_pruner.model.units import Seconds, rfc3339
+from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.metrics import exposition
 from gpu_pruner.record.rows import plan_row, workload_row
 from gpu_pruner.record.statistics import DEFAULT_WINDOW, Window, statistics, summary
-from gpu_pruner.serve.people import People, Refusal
-from gpu_pruner.settings.durations import parse_duration
 
 _encode = msgspec.json.encode
 
@@ -182,82 +175,3 @@ class WorkloadHandler(ReadHandler):
             self.answer({"error": f"{wanted[:200]} holds no GPU in the latest cycle"}, status=404)
         else:
             self.answer(workload_row(found))
-
-
-class KeepRequest(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"length": "for"}
-):
-    """The body of a keep."""
-
-    length: str
-    """How long from now, as ``4h`` or ``90m``; ``0`` ends a keep."""
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_REASON)]
-    """Why, for those who wonder."""
-
-
-class KeepAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer to a keep."""
-
-    ref: str
-    keep_until: str
-    """What was asked for, RFC 3339."""
-    honoured_until: str
-    """How long it is honoured, which the settings cap."""
-    keep_by: str
-    """Who asked, as the API server knows them."""
-
-
-class KeepHandler(ReadHandler):
-    """`/api/v1/workloads/{kind}/{namespace}/{name}/keep`: a person keeps a workload. Takes a POST.
-
-    Any replica takes it. A bearer token says who asks; a cookie would not.
-    """
-
-    @override
-    def initialize(
-        self, board: Board, clock: Clock, people: People | None = None, cap: Seconds = 0.0
-    ) -> None:
-        """Take who finds out who asks, and the longest keep that is honoured."""
-        super().initialize(board, clock)
-        self.people = people
-        self.cap = cap
-
-    @override
-    async def post(self, kind: str = "", namespace: str = "", name: str = "") -> None:
-        """Answer 200 once the wish is written; 400, 401, 403, 404 or 503 with the reason."""
-        try:
-            self.answer(await self._kept(f"{kind.lower()}/{namespace}/{name}", namespace))
-        except Refusal as refusal:
-            if refusal.status == HTTPStatus.UNAUTHORIZED:
-                self.set_header("WWW-Authenticate", "Bearer")
-            self.answer({"error": str(refusal)}, status=refusal.status)
-
-    async def _kept(self, ref: str, namespace: str) -> KeepAnswer:
-        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
-            raise Refusal(HTTPStatus.UNAUTHORIZED, "send a bearer token: kubectl create token …")
-        if self.people is None:
-            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "wishes are not taken here")
-        person = await self.people.admitted(token.strip(), namespace)
-        found = find(self.board, ref)
-        if found is None:
-            raise Refusal(HTTPStatus.NOT_FOUND, f"{ref[:200]} holds no GPU in the latest cycle")
-        seconds, reason = self._wish()
-        until = self.clock.now() + seconds
-        root, book = found.workload.root, found.workload.book
-        keep = Keep(until=until, by=person.name, reason=reason)
-        await self.people.keep(root, keep, object_name=book.object_name)
-        return KeepAnswer(
-            ref=root.ref,
-            keep_until=rfc3339(until),
-            honoured_until=rfc3339(min(until, self.clock.now() + self.cap)),
-            keep_by=person.name,
-        )
-
-    def _wish(self) -> tuple[Seconds, str]:
-        try:
-            wish = msgspec.json.decode(self.request.body, type=KeepRequest)
-            return parse_duration(wish.length), wish.reason
-        except (msgspec.DecodeError, UnicodeDecodeError, ConfigurationError) as error:
-            example = '{"for": "4h", "reason": "a demonstration"}'
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"{error}; send {example}") from error

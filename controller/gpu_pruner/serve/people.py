@@ -12,7 +12,8 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from gpu_pruner.act.intents import Keep, ask_to_keep
+from gpu_pruner.act.intents import Wish, Withdrawal, ask
+from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import ActionRefused, ClusterError
 from gpu_pruner.kube.resources import GPUWORKLOADS
@@ -45,8 +46,16 @@ class People(Protocol):
         """
         ...
 
-    async def keep(self, root: RootRef, keep: Keep, *, object_name: str) -> None:
-        """Write a keep down.
+    async def may_pause(self, person: Person, root: RootRef) -> None:
+        """Pass where somebody may change the workload itself, which a release leads to.
+
+        Raises:
+            Refusal: they may not, or it cannot be found out now.
+        """
+        ...
+
+    async def wish(self, root: RootRef, wish: Wish, *, object_name: str) -> None:
+        """Write a wish down.
 
         Raises:
             Refusal: it cannot be written.
@@ -57,8 +66,10 @@ class People(Protocol):
 class Desk:
     """Takes wishes from the moment on that there is an API server to ask; the real `People`."""
 
-    def __init__(self) -> None:
+    def __init__(self, levers: Levers | None = None) -> None:
+        """Take the levers of the settings: where their kinds live; None where there are none."""
         self._client: Cluster | None = None
+        self._levers = levers or Levers()
         self._under_way = 0
 
     def open(self, client: Cluster) -> None:
@@ -73,12 +84,28 @@ class Desk:
         """Return who asks, if they may; see `People`."""
         return await self._asked(self._admitted(token, namespace))
 
-    async def keep(self, root: RootRef, keep: Keep, *, object_name: str) -> None:
-        """Write a keep down; see `People`."""
-        writing = ask_to_keep(self._open(), root, keep, object_name=object_name)
-        await self._asked(writing)
-        until = round(keep.until)
-        _log.info("keep", ref=root.ref, by=keep.by, until=until, reason=keep.reason)
+    async def may_pause(self, person: Person, root: RootRef) -> None:
+        """Pass where somebody may change the workload itself; see `People`."""
+        await self._asked(self._may_pause(person, root))
+
+    async def wish(self, root: RootRef, wish: Wish, *, object_name: str) -> None:
+        """Write a wish down; see `People`."""
+        levers = self._levers
+        await self._asked(ask(self._open(), root, wish, levers=levers, object_name=object_name))
+        what = f"{wish.of.value} withdrawn" if isinstance(wish, Withdrawal) else type(wish).__name__
+        _log.info("wish", what=what.lower(), ref=root.ref, by=wish.by, reason=wish.reason)
+
+    async def _may_pause(self, person: Person, root: RootRef) -> None:
+        client, lever = self._open(), self._levers.find(root.kind, root.group)
+        if lever is None:
+            raise Refusal(409, f"{root.kind} cannot be paused, so there is nothing to release")
+        resource, space = lever.resource, root.namespace
+        if not await may(person, client, verb="patch", resource=resource, namespace=space):
+            raise Refusal(
+                403,
+                f"{person.name} may not patch {resource.full_name} in {space}, "
+                "and a release pauses one",
+            )
 
     async def _admitted(self, token: str, namespace: str) -> Person:
         client = self._open()

@@ -3,88 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 import pytest
 from structlog.testing import capture_logs
-from support.decisions import SERVER, a_decision, a_report
+from support.decisions import SERVER
 from support.manual_clock import NOON, ManualClock
-from support.memory_cluster import MemoryCluster
-from tornado.httpclient import AsyncHTTPClient
 
 from gpu_pruner.errors import ClusterError, Forbidden
 from gpu_pruner.kube.gpuworkloads import manifest_for, name_for
-from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES, Resource
-from gpu_pruner.record.board import Board
-from gpu_pruner.serve.app import Listener, application
-from gpu_pruner.serve.people import Desk
+from gpu_pruner.kube.resources import GPUWORKLOADS
 
 PATH = f"/api/v1/workloads/deployment/{SERVER.namespace}/{SERVER.name}/keep"
 TOKEN = "canary-token"
 BODY = {"for": "4h", "reason": "a demonstration"}
-DAY = 86_400.0
-
-
-@dataclass
-class Cluster(MemoryCluster):
-    """Knows one person, and what they may do."""
-
-    name: str = "ada"
-    may: bool = True
-    asked: list[Mapping] = field(default_factory=list)
-    hold: asyncio.Event | None = None
-
-    async def create(self, resource: Resource, body: Mapping, *, namespace: str = "") -> bytes:
-        if resource.kind not in {"TokenReview", "SubjectAccessReview"}:
-            return await super().create(resource, body, namespace=namespace)
-        self.asked.append(body["spec"])
-        if self.hold is not None:
-            await self.hold.wait()
-        self._fail("create", resource)
-        if resource.kind == "TokenReview":
-            known = body["spec"]["token"] == TOKEN
-            user = {"username": self.name, "uid": "u-1", "groups": ["team-a"]} if known else {}
-            return json.dumps({"status": {"authenticated": known, "user": user}}).encode()
-        return json.dumps({"status": {"allowed": self.may}}).encode()
 
 
 @pytest.fixture
-def cluster():
-    made = Cluster()
-    made.put(NAMESPACES, {"metadata": {"name": SERVER.namespace}})
-    return made
+def post(post_to):
+    async def send(body=BODY, *, path=PATH, **how):
+        return await post_to(path, body, **how)
 
-
-@pytest.fixture
-def desk():
-    return Desk()
-
-
-@pytest.fixture
-async def post(cluster, desk):
-    board = Board()
-    board.publish(replace(a_report(a_decision()), leading=False))
-    desk.open(cluster)
-    app = application(board, ManualClock(), people=desk, keep_cap_seconds=DAY)
-    listener = Listener(app, address="127.0.0.1", port=0)
-    client = AsyncHTTPClient(force_instance=True)
-
-    async def send(body=BODY, *, path=PATH, token=f"Bearer {TOKEN}", method="POST"):
-        content = body if isinstance(body, str) else json.dumps(body)
-        answer = await client.fetch(
-            f"http://127.0.0.1:{listener.port}{path}",
-            method=method,
-            headers={"Authorization": token} if token else {},
-            body=content if method == "POST" else None,
-            raise_error=False,
-        )
-        return answer.code, json.loads(answer.body)
-
-    yield send
-    client.close()
-    await listener.close()
+    return send
 
 
 def spec(cluster) -> Mapping:
@@ -104,9 +44,9 @@ async def test_a_replica_that_does_not_lead_writes_a_keep_down_with_the_name_of_
         200,
         {
             "ref": SERVER.ref,
+            "by": "ada",
             "keepUntil": "2026-01-31T16:00:00Z",
             "honouredUntil": "2026-01-31T16:00:00Z",
-            "keepBy": "ada",
         },
     )
     assert spec(cluster)["keepUntil"] == "2026-01-31T16:00:00Z"
