@@ -12,7 +12,7 @@ from gpu_pruner.cli.printing import VERDICT_STYLES, console
 from gpu_pruner.decide.wording import clock_time, minutes
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.signals import Signal
-from gpu_pruner.model.units import MINUTE, Timestamp, parse_rfc3339
+from gpu_pruner.model.units import HOUR, MINUTE, Seconds, Timestamp, parse_rfc3339
 from gpu_pruner.record.explanation_rows import (
     DeviceExplanation,
     Explanation,
@@ -20,6 +20,8 @@ from gpu_pruner.record.explanation_rows import (
     WorkloadExplanation,
 )
 
+_LARGER = {"B": (2.0**30, "GiB"), "B/s": (1e6, "MB/s")}
+"""Unit to how much of it makes a larger one."""
 _HUGE = 1e6
 """From here on a value is written with a power of ten."""
 
@@ -49,7 +51,7 @@ def _print_workload(out: Console, one: WorkloadExplanation, *, now: Timestamp) -
     _section(out, "Clock", _clock(one, now=now))
     _section(out, "Wishes", (f"{wish.reason}: {wish.detail}" for wish in one.wishes))
     _section(out, "Pods", _pods(one))
-    for device in one.devices:
+    for device in sorted(one.devices, key=lambda device: device.verdict != one.verdict):
         _print_device(out, device, now=now)
     _section(out, "What would change it", one.changes)
 
@@ -92,9 +94,13 @@ def _due(moment: str | None, now: Timestamp) -> str:
     if moment is None:
         return ""
     at = parse_rfc3339(moment)
-    left = minutes(at - now)
-    wait = f"in {_count(left, 'minute')}" if left > 0 else "now"
-    return f" at {clock_time(at, now=now)}, {wait}"
+    return f" at {clock_time(at, now=now)}, {_wait(at - now)}"
+
+
+def _wait(left: Seconds) -> str:
+    if left >= 3 * HOUR:
+        return f"in {_count(round(left / HOUR), 'hour')}"
+    return f"in {_count(minutes(left), 'minute')}" if minutes(left) > 0 else "now"
 
 
 def _clock(one: WorkloadExplanation, *, now: Timestamp) -> Iterator[str]:
@@ -174,7 +180,7 @@ def _cells(row: SignalRow, *, now: Timestamp) -> Iterator[str]:
     yield f"  {row.word}"
     # The highest value of a counter says nothing.
     peak = None if row.signal == Signal.ENERGY.value else row.peak
-    yield "" if peak is None else f"{number(peak)} {row.unit}".strip()
+    yield "" if peak is None else measured(peak, row.unit)
     told = row.peak_at if peak else None
     yield "" if told is None else clock_time(parse_rfc3339(told), now=now)
     yield row.counts
@@ -189,6 +195,12 @@ def _cells(row: SignalRow, *, now: Timestamp) -> Iterator[str]:
 
 def _age(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 10 * MINUTE else f"{minutes(seconds)} min"
+
+
+def measured(value: float, unit: str) -> str:
+    """Write a value with its unit, bytes in the units that people think in."""
+    size, larger = _LARGER.get(unit, (1.0, unit))
+    return f"{number(value / size)} {larger}".strip()
 
 
 def number(value: float) -> str:

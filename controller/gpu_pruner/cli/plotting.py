@@ -141,14 +141,14 @@ _TICKS = (300.0, 600.0, 900.0, 1800.0)
 _MOST_TICKS = 8
 """Seconds between two marks of the time axis, and how many fit on it."""
 
-_FOLD = 118
-"""Characters of the title that fit into the width."""
+_FOLD, _NARROW_FOLD = 118, 84
+"""Characters of the title that fit into the width, and of a device's heading, which is bold."""
 
 
-def _folded(text: str) -> str:
+def _folded(text: str, width: int = _FOLD) -> str:
     words, rows = text.split(), [""]
     for word in words:
-        if len(rows[-1]) + len(word) >= _FOLD:
+        if len(rows[-1]) + len(word) >= width:
             rows.append("")
         rows[-1] = f"{rows[-1]} {word}".strip()
     return "\n".join(rows)
@@ -197,7 +197,9 @@ def _label(axes: Axes, strip: _Strip, values: Sequence[float]) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if strip.heading:
-        axes.set_title(strip.heading, loc="left", fontsize=8, fontweight="bold")
+        axes.set_title(
+            _folded(strip.heading, _NARROW_FOLD), loc="left", fontsize=8, fontweight="bold"
+        )
 
 
 def _limit(line: Line) -> float:

@@ -13,7 +13,7 @@ from support.story import Story
 from support.world import World
 
 from gpu_pruner.cli.explain import written
-from gpu_pruner.cli.explanation_table import number, print_explanation
+from gpu_pruner.cli.explanation_table import measured, number, print_explanation
 from gpu_pruner.loop.explaining import Question
 from gpu_pruner.record.explanation_rows import Explanation, SettingRow
 
@@ -86,3 +86,10 @@ def test_every_text_is_of_a_case() -> None:
 )
 def test_a_number_has_the_digits_that_somebody_reads(value: float, text: str) -> None:
     assert number(value) == text
+
+
+def test_bytes_are_written_in_the_units_that_people_think_in() -> None:
+    assert measured(8 * 2.0**30, "B") == "8 GiB"
+    assert measured(12.5e6, "B/s") == "12.5 MB/s"
+    assert measured(0.41, "ratio") == "0.41 ratio"
+    assert measured(3, "") == "3"
