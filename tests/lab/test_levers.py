@@ -20,13 +20,13 @@ from support.lever_objects import OBJECTS, Example
 from support.product import OURS, install
 
 from gpu_pruner.act.actor import Actor
-from gpu_pruner.act.pause_record import decode
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.resolve.pauses import decode
 from gpu_pruner.settings.clock import SystemClock
 from gpu_pruner.settings.schema import KubernetesSettings
 from gpu_pruner.sim.tree import JsonObject, child, mapping, text, texts, with_value

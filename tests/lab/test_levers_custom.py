@@ -9,6 +9,18 @@ from pathlib import Path
 
 import pytest
 from support.lab import Lab
+from support.own_kind import (
+    GROUP,
+    KNOWN,
+    PAIR,
+    SERVER,
+    SIZE,
+    a_server,
+    allow,
+    apply,
+    install_own_kind,
+    remove_own_kind,
+)
 from support.product import BASE, OURS, install
 
 from gpu_pruner.act.actor import Actor
@@ -27,99 +39,11 @@ from gpu_pruner.sim.tree import JsonObject, mapping, text, texts
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 
-ROLE_NAME = "servers-for-gpu-pruner"
-GROUP = "ml.example.org"
-POLICY = "gpu-pruner-nothing-else"
-KIND: JsonObject = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"servers.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"kind": "Server", "plural": "servers", "singular": "server"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "mode": {"type": "string", "enum": ["serving", "stopped"]},
-                                    "workers": {"type": "integer", "minimum": 0},
-                                },
-                            },
-                            "status": {
-                                "type": "object",
-                                "properties": {"ready": {"type": "integer"}},
-                            },
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
-SERVER: JsonObject = {
-    "apiVersion": f"{GROUP}/v1",
-    "kind": "Server",
-    "metadata": {"name": "llm", "annotations": {"team": "vision"}},
-    "spec": {"mode": "serving", "workers": 3},
-}
-ROLE: JsonObject = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRole",
-    "metadata": {"name": ROLE_NAME},
-    "rules": [
-        {
-            "apiGroups": [GROUP],
-            "resources": ["servers"],
-            "verbs": ["get", "list", "watch", "patch"],
-        }
-    ],
-}
-BINDING: JsonObject = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": ROLE_NAME},
-    "roleRef": {
-        "apiGroup": "rbac.authorization.k8s.io",
-        "kind": "ClusterRole",
-        "name": ROLE_NAME,
-    },
-    "subjects": [
-        {"kind": "ServiceAccount", "name": "gpu-pruner", "namespace": "gpu-pruner-system"}
-    ],
-}
-KNOWN = f"""
-custom_levers:
-- group: {GROUP}
-  version: v1
-  plural: servers
-  kind: Server
-"""
-SIZE = """
-  replicas: spec.workers
-"""
-PAIR = """
-  pause: {spec: {mode: stopped}}
-  restore: {spec: {mode: serving}}
-  paused_when: spec.mode == "stopped"
-  ready_when: status.ready >= spec.workers
-"""
-
 
 @pytest.fixture(autouse=True)
 def _as_it_was(lab: Lab) -> Iterator[None]:
     yield
-    lab.kubectl("delete", "clusterrole,clusterrolebinding", ROLE_NAME, "--ignore-not-found")
-    lab.kubectl("delete", "crd", f"servers.{GROUP}", "--ignore-not-found")
+    remove_own_kind(lab)
     lab.kubectl("apply", "-k", BASE)
 
 
@@ -131,29 +55,10 @@ def lever(tmp_path: Path, words: str) -> CustomLever:
     return found
 
 
-def apply(lab: Lab, *bodies: JsonObject) -> None:
-    for body in bodies:
-        lab.kubectl("apply", "-f", "-", stdin=json.dumps(body))
-
-
-def allow(lab: Lab) -> None:
-    """Let our account patch servers, as the documentation says: by a role, and in the policy."""
-    apply(lab, ROLE, BINDING)
-    policy = json.loads(lab.kubectl("get", "validatingadmissionpolicy", POLICY, "-o", "json"))
-    [validation] = policy["spec"]["validations"]
-    place = "'apps/deployments',"
-    assert place in validation["expression"]
-    wider = validation["expression"].replace(place, f"{place} '{GROUP}/servers',", 1)
-    patch = json.dumps({"spec": {"validations": [validation | {"expression": wider}]}})
-    lab.kubectl("patch", "validatingadmissionpolicy", POLICY, "--type=merge", "-p", patch)
-
-
 def served(lab: Lab, team: str) -> RootRef:
     """Install the kind, and create a server; return it."""
-    apply(lab, KIND)
-    lab.kubectl("wait", "--for=condition=Established", f"crd/servers.{GROUP}", "--timeout=60s")
-    meta = mapping(SERVER, "metadata") | {"namespace": team}
-    apply(lab, SERVER | {"metadata": meta})
+    install_own_kind(lab)
+    apply(lab, a_server(team))
     return RootRef("Server", team, "llm", GROUP)
 
 

@@ -15,78 +15,29 @@ Reproduced is what matters to a pause, each with its source:
 - ScaledObject: puts its target's size back to `minReplicaCount` unless `paused-replicas` is set
   (kedacore/keda, `scale_scaledobjects.go`).
 - JobSet, TrainJob, RayCluster, PyTorchJob: a Job, a JobSet, a Pod, while not suspended.
+- what Knative and Kueue do: `support.knative`, `support.kueue`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
-import requests
+from support import knative, kueue
 from support.lever_objects import template
+from support.operating import BY_KIND, Part, Server, condition, name_of, notes_of, owned, sized
 
-from gpu_pruner.kube.resources import ALL, Resource
 from gpu_pruner.model.annotations import (
     KEDA_PAUSED_REPLICAS,
     KSERVE_STOP,
     LWS_NAME,
     NOTEBOOK_STOPPED,
 )
-from gpu_pruner.sim.tree import JsonObject, child, elements, mapping, number, text, texts
+from gpu_pruner.sim.tree import JsonObject, child, mapping, number, text, texts
 
 _PAUSE_SECONDS = 0.3
-_BY_KIND = {one.kind: one for one in ALL}
-_AGAIN = {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}
-"""It is gone, or changed, or its kind is so new that the server asks for patience."""
-MERGE = {"Content-Type": "application/merge-patch+json"}
-
-
-class Server:
-    """The API server, as seen by somebody with a session."""
-
-    def __init__(self, url: str, session: requests.Session) -> None:
-        self._url = url
-        self._session = session
-
-    def list(self, resource: Resource, namespace: str) -> list[JsonObject]:
-        found: JsonObject = self._ask("GET", resource.path(namespace=namespace)) or {}
-        return elements(found, "items")
-
-    def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
-        return self._ask("GET", _BY_KIND[kind].path(namespace=namespace, name=name))
-
-    def create(self, body: JsonObject) -> None:
-        kind, namespace = text(body, "kind"), text(body, "metadata", "namespace")
-        self._ask("POST", _BY_KIND[kind].path(namespace=namespace), body)
-
-    def patch(self, one: JsonObject, body: JsonObject, subresource: str = "") -> None:
-        self._ask("PATCH", _path(one, subresource), body)
-
-    def delete(self, one: JsonObject) -> None:
-        self._ask("DELETE", _path(one), {"propagationPolicy": "Background"})
-
-    def _ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject | None:
-        headers = MERGE if method == "PATCH" else {}
-        answer = self._session.request(
-            method, self._url + path, json=body, headers=headers, timeout=30
-        )
-        if answer.status_code in _AGAIN:
-            return None
-        assert answer.ok, f"{method} {path}: {answer.text}"
-        found: JsonObject = answer.json()
-        return found
-
-
-@dataclass(frozen=True)
-class Part:
-    """What an operator wants there to be."""
-
-    body: JsonObject
-    present: bool = True
 
 
 class Operators:
@@ -120,7 +71,7 @@ class Operators:
             while not self._over.wait(_PAUSE_SECONDS):
                 for kind in self._kinds:
                     for namespace in self._namespaces:
-                        for one in self._server.list(_BY_KIND[kind], namespace):
+                        for one in self._server.list(BY_KIND[kind], namespace):
                             self._reconcile(kind, one)
         except Exception as error:  # noqa: BLE001 - handed to the test's thread
             self._failure = error
@@ -166,83 +117,33 @@ def _difference(body: JsonObject, live: JsonObject) -> JsonObject:
     return wanted
 
 
-def _path(one: JsonObject, subresource: str = "") -> str:
-    meta = mapping(one, "metadata")
-    return _BY_KIND[text(one, "kind")].path(
-        namespace=text(meta, "namespace"), name=text(meta, "name"), subresource=subresource
-    )
-
-
-def owned(owner: JsonObject, kind: str, name: str, spec: JsonObject) -> JsonObject:
-    """Return an object that another one controls."""
-    meta = mapping(owner, "metadata")
-    reference = {
-        "apiVersion": text(owner, "apiVersion"),
-        "kind": text(owner, "kind"),
-        "name": text(meta, "name"),
-        "uid": text(meta, "uid"),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    return {
-        "apiVersion": _BY_KIND[kind].api_version,
-        "kind": kind,
-        "metadata": {
-            "name": name,
-            "namespace": text(meta, "namespace"),
-            "labels": {"app": name},
-            "ownerReferences": [reference],
-        },
-        "spec": spec,
-    }
-
-
-def _sized(
-    owner: JsonObject, kind: str, name: str, size: int, **metadata: Mapping[str, str]
-) -> JsonObject:
-    """Return a Deployment, ReplicaSet or StatefulSet; more labels and annotations are its pods'."""
-    labels = {"app": name}
-    pods = {"metadata": metadata | {"labels": labels | dict(metadata.get("labels", {}))}}
-    spec: JsonObject = {"replicas": size, "selector": {"matchLabels": labels}}
-    spec["template"] = template() | pods
-    if kind == "StatefulSet":
-        spec["serviceName"] = name
-    return owned(owner, kind, name, spec)
-
-
-def _name(one: JsonObject) -> str:
-    return text(one, "metadata", "name")
-
-
-def _notes(one: JsonObject) -> dict[str, str]:
-    return texts(one, "metadata", "annotations")
-
-
 # What each kind's controller makes.
 
 
 def _notebook(_: Server, one: JsonObject) -> Iterable[Part]:
-    yield Part(_sized(one, "StatefulSet", _name(one), 0 if NOTEBOOK_STOPPED in _notes(one) else 1))
+    yield Part(
+        sized(one, "StatefulSet", name_of(one), 0 if NOTEBOOK_STOPPED in notes_of(one) else 1)
+    )
 
 
 def _workspace(_: Server, one: JsonObject) -> Iterable[Part]:
     paused = child(one, "spec", "paused") is True
-    yield Part(_sized(one, "StatefulSet", _name(one), 0 if paused else 1))
+    yield Part(sized(one, "StatefulSet", name_of(one), 0 if paused else 1))
 
 
 def _rollout(_: Server, one: JsonObject) -> Iterable[Part]:
-    yield Part(_sized(one, "ReplicaSet", f"{_name(one)}-1", number(one, "spec", "replicas")))
+    yield Part(sized(one, "ReplicaSet", f"{name_of(one)}-1", number(one, "spec", "replicas")))
 
 
 def _leader_worker_set(server: Server, one: JsonObject) -> Iterable[Part]:
-    name, namespace = _name(one), text(one, "metadata", "namespace")
+    name, namespace = name_of(one), text(one, "metadata", "namespace")
     size = number(one, "spec", "leaderWorkerTemplate", "size", default=1)
     groups, labels = number(one, "spec", "replicas", default=1), {LWS_NAME: name}
-    yield Part(_sized(one, "StatefulSet", name, groups, labels=labels))
+    yield Part(sized(one, "StatefulSet", name, groups, labels=labels))
     for index in range(groups):
         leader = server.get("Pod", namespace, f"{name}-{index}")
         if leader is not None and not text(leader, "metadata", "deletionTimestamp"):
-            workers = _sized(leader, "StatefulSet", f"{name}-{index}", size - 1, labels=labels)
+            workers = sized(leader, "StatefulSet", f"{name}-{index}", size - 1, labels=labels)
             yield Part(workers)
 
 
@@ -250,10 +151,23 @@ def _served(suffix: str) -> Callable[[Server, JsonObject], Iterable[Part]]:
     def parts(_: Server, one: JsonObject) -> Iterable[Part]:
         least = child(one, "spec", "predictor", "minReplicas") or child(one, "spec", "replicas")
         size = max(1, least) if isinstance(least, int) else 1
-        body = _sized(one, "Deployment", f"{_name(one)}-{suffix}", size, annotations=_notes(one))
-        yield Part(body, present=_notes(one).get(KSERVE_STOP, "").lower() != "true")
+        body = sized(one, "Deployment", f"{name_of(one)}-{suffix}", size, annotations=notes_of(one))
+        yield Part(body, present=notes_of(one).get(KSERVE_STOP, "").lower() != "true")
 
     return parts
+
+
+_standard = _served("predictor")
+
+
+def _inference_service(server: Server, one: JsonObject) -> Iterable[Part]:
+    return knative.served(one) if knative.is_serverless(one) else _standard(server, one)
+
+
+def _server(_: Server, one: JsonObject) -> Iterable[Part]:
+    runs = text(one, "spec", "mode") == "serving"
+    size = number(one, "spec", "workers") if runs else 0
+    yield Part(sized(one, "StatefulSet", name_of(one), size))
 
 
 def _scaled_object(server: Server, one: JsonObject) -> Iterable[Part]:
@@ -262,7 +176,7 @@ def _scaled_object(server: Server, one: JsonObject) -> Iterable[Part]:
         text(one, "spec", "scaleTargetRef", "name"),
     )
     target = server.get("Deployment", namespace, name)
-    held = _notes(one).get(KEDA_PAUSED_REPLICAS)
+    held = notes_of(one).get(KEDA_PAUSED_REPLICAS)
     least = number(one, "spec", "minReplicaCount")
     size = number(target, "spec", "replicas")
     wanted = int(held) if held is not None else max(size, least)
@@ -278,17 +192,17 @@ def _runs(one: JsonObject) -> bool:
 
 def _pod_of(_: Server, one: JsonObject) -> Iterable[Part]:
     spec = mapping(template(), "spec")
-    yield Part(owned(one, "Pod", f"{_name(one)}-{text(one, 'kind').lower()}", spec), _runs(one))
+    yield Part(owned(one, "Pod", f"{name_of(one)}-{text(one, 'kind').lower()}", spec), _runs(one))
 
 
 def _job_set(_: Server, one: JsonObject) -> Iterable[Part]:
     spec: JsonObject = {"template": template(restartPolicy="Never")}
-    yield Part(owned(one, "Job", f"{_name(one)}-workers-0", spec), _runs(one))
+    yield Part(owned(one, "Job", f"{name_of(one)}-workers-0", spec), _runs(one))
 
 
 def _train_job(_: Server, one: JsonObject) -> Iterable[Part]:
     jobs = [{"name": "node", "template": {"spec": {"template": template()}}}]
-    yield Part(owned(one, "JobSet", _name(one), {"replicatedJobs": jobs}), _runs(one))
+    yield Part(owned(one, "JobSet", name_of(one), {"replicatedJobs": jobs}), _runs(one))
 
 
 KINDS: Mapping[str, Callable[[Server, JsonObject], Iterable[Part]]] = {
@@ -296,15 +210,26 @@ KINDS: Mapping[str, Callable[[Server, JsonObject], Iterable[Part]]] = {
     "Workspace": _workspace,
     "Rollout": _rollout,
     "LeaderWorkerSet": _leader_worker_set,
-    "InferenceService": _served("predictor"),
+    "InferenceService": _inference_service,
+    "Service": knative.service,
+    "Configuration": knative.configuration,
+    "Revision": knative.revision,
     "LLMInferenceService": _served("kserve"),
     "ScaledObject": _scaled_object,
     "JobSet": _job_set,
     "TrainJob": _train_job,
     "RayCluster": _pod_of,
     "PyTorchJob": _pod_of,
+    "Job": kueue.job,
+    "Server": _server,
 }
 """By kind, what there is to be."""
+
+MADE: Mapping[str, frozenset[str]] = {
+    "TrainJob": frozenset({"JobSet"}),
+    "InferenceService": frozenset({"Service", "Configuration", "Revision"}),
+}
+"""By kind, which other kinds come of it that are played here, too."""
 
 
 def _counts(one: JsonObject, live: list[JsonObject]) -> JsonObject:
@@ -326,14 +251,16 @@ def _notebook_status(one: JsonObject, live: list[JsonObject]) -> JsonObject:
 
 
 def _served_status(one: JsonObject, live: list[JsonObject]) -> JsonObject:
-    stopped = _notes(one).get(KSERVE_STOP, "").lower() == "true"
+    if knative.is_serverless(one):
+        return knative.served_status(one, live)
+    stopped = notes_of(one).get(KSERVE_STOP, "").lower() == "true"
     ready = any(number(child, "status", "readyReplicas") for child in live)
-    conditions = [_condition("Ready", holds=ready), _condition("Stopped", holds=stopped)]
+    conditions = [condition("Ready", holds=ready), condition("Stopped", holds=stopped)]
     return {"deploymentMode": "Standard", "conditions": conditions}
 
 
-def _condition(kind: str, *, holds: bool) -> JsonObject:
-    return {"type": kind, "status": str(holds), "lastTransitionTime": "2026-01-31T12:00:00Z"}
+def _server_status(_: JsonObject, live: list[JsonObject]) -> JsonObject:
+    return {"ready": number(live[0] if live else {}, "status", "readyReplicas")}
 
 
 STATUS: Mapping[str, Callable[[JsonObject, list[JsonObject]], JsonObject]] = {
@@ -341,5 +268,7 @@ STATUS: Mapping[str, Callable[[JsonObject, list[JsonObject]], JsonObject]] = {
     "LeaderWorkerSet": _counts,
     "Rollout": _rollout_status,
     "InferenceService": _served_status,
+    "Revision": knative.revision_status,
+    "Server": _server_status,
 }
 """By kind, what its controller reports, as far as anybody reads it."""

@@ -26,10 +26,10 @@ from support.controller import WAIT_SECONDS, Controller
 from support.exporters import Exporters
 from support.kubelet import FakeKubelet, Pace
 from support.lab import Lab
-from support.operators import Operators, Server
+from support.operating import BY_KIND, Server
+from support.operators import MADE, Operators
 from support.prometheus import PrometheusServer, backfill
 
-from gpu_pruner.kube.resources import ALL
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.sim.history import TARGET_LABELS, Scraping
 from gpu_pruner.sim.seeding import manifest_of
@@ -54,8 +54,8 @@ _PODS_PER_SECOND = 3.0
 """That a busy machine starts at least; 20 were seen on a quiet one."""
 _AT_ONCE = 50
 """Objects that one kubectl makes: it is slow and has its patience."""
-_API_VERSIONS = {one.kind: one.api_version for one in ALL} | {"DaemonSet": "apps/v1"}
-_PATHS = {one.kind.lower(): one for one in ALL}
+_API_VERSIONS = {one.kind: one.api_version for one in BY_KIND.values()} | {"DaemonSet": "apps/v1"}
+_PATHS = {one.kind.lower(): one for one in BY_KIND.values()}
 
 
 def install(lab: Lab) -> Path:
@@ -263,10 +263,10 @@ class Product:
 
     def _make_things(self) -> None:
         if self.things:
-            kinds = [text(one.body, "kind") for one in self.things]
+            kinds = {text(one.body, "kind") for one in self.things}
+            kinds |= {made for one in kinds for made in MADE.get(one, ())}
             server = Server(self.lab.url, _administrator(self.lab))
-            made = {*kinds, "JobSet"} if "TrainJob" in kinds else kinds
-            self._stack.enter_context(Operators(server, made, self.namespaces))
+            self._stack.enter_context(Operators(server, kinds, self.namespaces))
         for one in self.things:
             self.lab.kubectl("create", "-f", "-", stdin=json.dumps(one.body))
 

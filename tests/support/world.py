@@ -8,7 +8,7 @@ A workload of a case; everything has a default, which is a healthy idle Deployme
     gpus: 4 | [idle, busy, {engine: 0.4 at -20m}]      devices of the only pod
     pods: 3 | [{gpus: 2, ready: -10m}, {phase: Pending, created: -5m, gpus: 1}]
     owner: {desired: 2, ready: 1, updated: 1, generation: 2, halted: true, deletes_volumes: true,
-            sized_by: kubectl, annotations: {}, labels: {}, hidden: true}
+            sized_by: kubectl, paused_by_us: true, annotations: {}, labels: {}, hidden: true}
     intent: {keep_until: 2h, keep_by: jo, exempt: true, exempt_until: 1d, released: -30s,
              release_by: ada, release_reason: done for today}
     book: {phase: Warned, warned_at: -10m, pause_at: 5m, warned_mode: scale-down}
@@ -244,6 +244,7 @@ class Told:
                 sized_by=str(told.get("sized_by", "")),
                 deletes_volumes=bool(told.get("deletes_volumes", False)),
                 unstoppable=bool(told.get("unstoppable", False)),
+                paused_by_us=bool(told.get("paused_by_us", False)),
                 governor=str(told.get("governor", "")),
                 governor_uid=str(told.get("governor_uid", "")),
                 pods_per_replica=told.get("pods_per_replica", 1),

@@ -12,7 +12,6 @@ from typing import TypeGuard
 
 from gpu_pruner.act.lever import Lever
 from gpu_pruner.act.live import annotation
-from gpu_pruner.act.pause_record import decode
 from gpu_pruner.errors import ActionRefused
 from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import PAUSED
@@ -20,6 +19,7 @@ from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
 from gpu_pruner.model.workload import OwnerObject, RootRef
+from gpu_pruner.resolve.pauses import decode
 
 _LONGEST_VALUE = 256
 """Of an annotation that a pause replaces: the pause record has to hold it."""

@@ -52,12 +52,8 @@ class CustomKindLever(Lever):
 
     @override
     def is_pause_of(self, live: Owner, record: PauseRecord) -> bool:
-        """Return whether nobody has changed what is wanted since the record was written.
-
-        Nobody tells who wrote a field of a kind that we do not know; its generation counts every
-        change, of which ours was at most one.
-        """
-        return (live.metadata.generation or 0) - record.generation in {0, 1}
+        """Return whether nobody has changed what is wanted since the record was written."""
+        return self.custom.is_unchanged_since(live, record.generation)
 
     @override
     def pause_patch(self, live: Owner, record: PauseRecord) -> Mapping[str, object]:

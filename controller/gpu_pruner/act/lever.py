@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpu_pruner.act.live import LiveOwner
+from gpu_pruner.kube.managed import FIELD_MANAGER
 from gpu_pruner.kube.resources import Resource
 from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.book import PauseRecord
-
-FIELD_MANAGER = "gpu-pruner"
-"""What the API server calls us in ``managedFields``: the name in our User-Agent."""
 
 OURS = frozenset({"", FIELD_MANAGER})
 """Writers who are not known to be somebody else."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from gpu_pruner.decide.adoption import adopted
 from gpu_pruner.decide.standing import Check, Standing, Step
 from gpu_pruner.decide.wording import Why, clock_time, minutes, with_rule
 from gpu_pruner.model.book import Phase
@@ -38,6 +39,9 @@ _ROUNDING: Seconds = 1.0
 
 def watching(standing: Standing) -> Step:
     """Nominate what is idle and may be paused."""
+    known = adopted(standing)
+    if known is not None:
+        return known
     stop = _stop(standing)
     if stop is not None:
         return standing.stay(stop)

@@ -62,6 +62,18 @@ class CustomKind:
             return self.size(owner) == 0
         return _holds(self.lever.paused_when, owner)
 
+    def is_unchanged_since(self, owner: Owner, generation: int) -> bool:
+        """Return whether nobody has changed what is wanted since we paused it.
+
+        Nobody tells who wrote a field of a kind that we do not know; its generation counts every
+        change, of which ours was at most one.
+
+        Args:
+            owner: the object.
+            generation: of the object right before our pause.
+        """
+        return (owner.metadata.generation or 0) - generation in {0, 1}
+
     def is_ready(self, owner: Owner) -> bool | None:
         """Return whether it is back after a restore; None where the settings do not tell how."""
         return None if self.lever.ready_when is None else _holds(self.lever.ready_when, owner)

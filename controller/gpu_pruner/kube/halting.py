@@ -141,13 +141,45 @@ def halted_by(owner: Owner, resource: Resource) -> str:
 
 def drained_by(owner: Owner) -> str:
     """Return the field manager that last wrote an InferenceService's ``minReplicas``."""
-    return owner.metadata.written_by(
-        lambda fields: (
-            fields.spec is not None
-            and fields.spec.predictor is not None
-            and fields.spec.predictor.min_replicas is not None
-        )
+    return owner.metadata.written_by(_names_least)
+
+
+def is_paused_by_us(owner: Owner, resource: Resource) -> bool:
+    """Return whether what stops an object and its pause record are ours, and ours alone.
+
+    One patch writes both, so that the API server names us for both until somebody else touches
+    either: who restarts an object and stops it again has made that stop their own, and a record
+    that somebody wrote by hand is theirs.
+    """
+    return (
+        is_halted(owner, resource)
+        and owner.metadata.written_by_us(names_record)
+        and owner.metadata.written_by_us(lambda fields: _names_stop(fields, owner, resource))
     )
+
+
+def names_record(fields: FieldSet) -> bool:
+    """Return whether a set of fields names our pause record."""
+    notes = fields.metadata.annotations if fields.metadata else None
+    return notes is not None and notes.paused is not None
+
+
+def _names_stop(fields: FieldSet, owner: Owner, resource: Resource) -> bool:
+    """Return whether a set of fields names what stops this very object."""
+    notes = fields.metadata.annotations if fields.metadata else None
+    if resource is NOTEBOOKS:
+        return notes is not None and notes.notebook_stopped is not None
+    if resource is INFERENCESERVICES and not is_stopped(owner):
+        return _names_least(fields)
+    if resource in SIZED:
+        return fields.spec is not None and fields.spec.replicas is not None
+    return _names_switch(fields, resource)
+
+
+def _names_least(fields: FieldSet) -> bool:
+    """Return whether a set of fields names an InferenceService's ``minReplicas``."""
+    predictor = fields.spec.predictor if fields.spec else None
+    return predictor is not None and predictor.min_replicas is not None
 
 
 def _names_switch(fields: FieldSet, resource: Resource) -> bool:

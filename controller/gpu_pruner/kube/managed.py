@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
+FIELD_MANAGER = "gpu-pruner"
+"""What the API server calls us in ``managedFields``: the name in our User-Agent."""
+
 
 class _Named(msgspec.Struct, frozen=True, gc=False):
     """A field that a `FieldSet` names; what is below it does not matter."""
@@ -36,7 +39,12 @@ class SpecFields(msgspec.Struct, frozen=True, gc=False):
 
 
 class AnnotationFields(msgspec.Struct, frozen=True, gc=False):
-    """``f:annotations`` of a `FieldSet`: the keys that stop something."""
+    """``f:annotations`` of a `FieldSet`: the keys that stop something, and our pause record."""
+
+    paused: _Named | None = msgspec.field(default=None, name="f:gpu-pruner.io/paused")
+    notebook_stopped: _Named | None = msgspec.field(
+        default=None, name="f:kubeflow-resource-stopped"
+    )
 
     kserve_stop: _Named | None = msgspec.field(default=None, name="f:serving.kserve.io/stop")
     keda_replicas: _Named | None = msgspec.field(

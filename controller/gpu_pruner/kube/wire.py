@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from gpu_pruner.kube.managed import FieldSet, ManagedFields
+from gpu_pruner.kube.managed import FIELD_MANAGER, FieldSet, ManagedFields
 
 Quantity: TypeAlias = str | int | float | None
 """A resource quantity as written; for extended resources always a whole number."""
@@ -232,6 +232,16 @@ class OwnerMeta(Meta, frozen=True, gc=False, rename="camel"):
         ]
         newest = max(writers, key=lambda one: one.time or "", default=None)
         return newest.manager if newest else ""
+
+    def written_by_us(self, names: Callable[[FieldSet], bool]) -> bool:
+        """Return whether the API server names us, and nobody else, as who wrote some fields.
+
+        Args:
+            names: whether a set of fields names any of those that are asked for.
+        """
+        every = self.managed_fields or ()
+        writers = {one.manager for one in every if one.fields_v1 and names(one.fields_v1)}
+        return writers == {FIELD_MANAGER}
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):

@@ -131,6 +131,9 @@ class OwnerObject:
     sized_by: str = ""
     """Field manager that wrote ``spec.replicas``, or what else stops the kind, last; empty where
     unknown."""
+    paused_by_us: bool = False
+    """What stops it and the pause record beside it were both written by us, and nobody has touched
+    either since (``managedFields``)."""
     pods_per_replica: int | None = 1
     """How many pods ``observed`` counts as one; None where nobody tells."""
     unstoppable: bool = False
@@ -163,6 +166,8 @@ class GovernorRecord:
     """It holds its target at no pods."""
     switched_by: str = ""
     """Field manager that wrote last what holds it there; empty where unknown."""
+    paused_by_us: bool = False
+    """As `OwnerObject.paused_by_us`, of what holds it there."""
     record: str | None = None
     """The pause record as written on it, if there is one."""
 

@@ -58,6 +58,7 @@ def _governed(owner: OwnerObject, governor: GovernorRecord) -> OwnerObject:
         owner,
         halted=governor.halted,
         sized_by=owner.sized_by if governor.halted and owner.desired else governor.switched_by,
+        paused_by_us=governor.paused_by_us,
         governor=governor.ref.kind,
         governor_uid=governor.ref.uid,
         annotations=notes,

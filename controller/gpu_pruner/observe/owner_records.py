@@ -11,7 +11,15 @@ from sys import intern
 
 from gpu_pruner.kube.custom import CustomKind, CustomOwner
 from gpu_pruner.kube.governing import governed
-from gpu_pruner.kube.halting import SIZED, can_be_stopped, halted_by, is_halted, replicas
+from gpu_pruner.kube.halting import (
+    SIZED,
+    can_be_stopped,
+    halted_by,
+    is_halted,
+    is_paused_by_us,
+    names_record,
+    replicas,
+)
 from gpu_pruner.kube.resources import (
     DEPLOYMENTS,
     LEADERWORKERSETS,
@@ -27,6 +35,7 @@ from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.workload import GovernorRecord, OwnerObject, PodRecord, RootRef
 from gpu_pruner.observe.cluster_records import concerning_us, owner_ref
 from gpu_pruner.observe.gpu_requests import gpu_requests
+from gpu_pruner.resolve.pauses import decode
 
 _ROLLED_OUT: frozenset[Resource] = frozenset(
     {DEPLOYMENTS, STATEFULSETS, LEADERWORKERSETS, ROLLOUTS}
@@ -59,6 +68,7 @@ def owner_object(owner: Owner, resource: Resource) -> OwnerObject:
         pods_per_replica=_pods_per_replica(spec, resource),
         halted=is_halted(owner, resource),
         sized_by=intern(halted_by(owner, resource)),
+        paused_by_us=is_paused_by_us(owner, resource),
         deletes_volumes=_deletes_volumes(spec),
         unstoppable=not can_be_stopped(owner, resource),
         labels=concerning_us(meta.labels),
@@ -75,9 +85,21 @@ def custom_owner(owner: CustomOwner, kind: CustomKind) -> OwnerObject:
         resource_version=meta.resource_version,
         generation=meta.generation or 0,
         halted=kind.is_halted(owner),
+        paused_by_us=_is_paused_by_us(owner, kind),
         is_ready=kind.is_ready(owner),
         labels=concerning_us(meta.labels),
         annotations=concerning_us(meta.annotations),
+    )
+
+
+def _is_paused_by_us(owner: CustomOwner, kind: CustomKind) -> bool:
+    """Return whether an object of the settings is under a pause that nobody else has touched."""
+    record = decode((owner.metadata.annotations or {}).get(PAUSED))
+    return (
+        record is not None
+        and kind.is_halted(owner)
+        and kind.is_unchanged_since(owner, record.generation)
+        and owner.metadata.written_by_us(names_record)
     )
 
 
@@ -98,6 +120,7 @@ def governor(owner: Owner, resource: Resource) -> GovernorRecord | None:
         target=target,
         halted=is_halted(owner, resource),
         switched_by=intern(halted_by(owner, resource)),
+        paused_by_us=is_paused_by_us(owner, resource),
         record=(meta.annotations or {}).get(PAUSED),
     )
 

@@ -2,8 +2,8 @@
 
 It answers which workloads there are, which pods and devices each has, what people want of it, and
 what is remembered of it. It never judges evidence and never fills a gap. The base set is the pods
-that request GPUs, plus the paused roots that we remember; never the series that came back.
-`loop.cycle` calls `assemble`.
+that request GPUs, plus the paused roots that we remember, or find paused by us; never the series
+that came back. `loop.cycle` calls `assemble`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, RootRef
 from gpu_pruner.resolve.attribution import attribute
 from gpu_pruner.resolve.owners import Root, obstacle_of, root_of
+from gpu_pruner.resolve.pauses import pause_on
 from gpu_pruner.resolve.selection import is_selected
 from gpu_pruner.resolve.wishes import Surroundings, vetoes
 
@@ -77,7 +78,7 @@ def assemble(
 def _gather(
     view: ClusterView, pods: Iterable[GpuPod], rules: Rules
 ) -> dict[RootRef, tuple[Root, tuple[GpuPod, ...]]]:
-    """Group pods under their roots, and add the roots that have none but are remembered."""
+    """Group pods under their roots, and add those that have none but are remembered or paused."""
     found: dict[RootRef, tuple[Root, tuple[GpuPod, ...]]] = {}
     for pod in pods:
         root = root_of(
@@ -93,6 +94,9 @@ def _gather(
         if owner is None or owner.root in found or kept.book.phase is Phase.WATCHING:
             continue
         found[owner.root] = (Root(owner.root, owner=owner), ())
+    for owner in view.owners.values():
+        if owner.owner is None and owner.root not in found and pause_on(owner) is not None:
+            found[owner.root] = (Root(owner.root, owner=owner), ())
     return found
 
 

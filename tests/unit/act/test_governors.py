@@ -6,12 +6,12 @@ import pytest
 from support.acting import DEPLOYMENT, SPACE, World, a_root
 from support.memory_cluster import Json, tree
 
-from gpu_pruner.act.pause_record import decode
 from gpu_pruner.errors import Forbidden
 from gpu_pruner.kube.resources import JOBS, KUEUE_WORKLOADS, SCALEDOBJECTS, Resource
 from gpu_pruner.model.annotations import KEDA_PAUSED_REPLICAS, PAUSED
 from gpu_pruner.model.orders import Result
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.resolve.pauses import decode
 
 JOB = RootRef("Job", SPACE, "train", "batch", "uid-j")
 

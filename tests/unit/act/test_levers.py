@@ -12,7 +12,6 @@ from support.memory_cluster import Json, merge, tree
 
 from gpu_pruner.act.lever import Lever
 from gpu_pruner.act.levers import LEVER_KINDS, LEVERS, lever_for
-from gpu_pruner.act.pause_record import decode
 from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import (
     KSERVE_FROZEN,
@@ -23,6 +22,7 @@ from gpu_pruner.model.annotations import (
     PAUSED,
 )
 from gpu_pruner.model.book import PauseRecord
+from gpu_pruner.resolve.pauses import decode
 
 each_lever = pytest.mark.parametrize("lever", LEVERS, ids=lambda lever: lever.kind)
 

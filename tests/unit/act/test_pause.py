@@ -16,7 +16,6 @@ from support.acting import (
 from support.manual_clock import NOON
 from support.memory_cluster import Json, tree
 
-from gpu_pruner.act.pause_record import decode
 from gpu_pruner.errors import ClusterError
 from gpu_pruner.kube.gpuworkloads import manifest_for, name_for
 from gpu_pruner.kube.resources import GPUWORKLOADS, NAMESPACES
@@ -25,6 +24,7 @@ from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.orders import PauseOrder, Result
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.resolve.pauses import decode
 
 
 @pytest.mark.parametrize("root", [DEPLOYMENT, STATEFUL_SET])

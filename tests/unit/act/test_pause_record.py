@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from support.manual_clock import NOON
 
-from gpu_pruner.act.pause_record import MAX_BYTES, decode, encode
+from gpu_pruner.act.pause_record import encode
 from gpu_pruner.model.book import PauseRecord
 from gpu_pruner.model.units import rfc3339
+from gpu_pruner.resolve.pauses import MAX_BYTES, decode
 
 RECORD = PauseRecord(
     lever="Deployment",

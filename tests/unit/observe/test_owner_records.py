@@ -8,12 +8,15 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from gpu_pruner.kube.halting import is_paused_by_us
 from gpu_pruner.kube.resources import (
+    DEPLOYMENTS,
     INFERENCESERVICES,
     JOBS,
     KUEUE_WORKLOADS,
     LEADERWORKERSETS,
     LLMINFERENCESERVICES,
+    NOTEBOOKS,
     PYTORCHJOBS,
     ROLLOUTS,
     SCALEDOBJECTS,
@@ -21,7 +24,13 @@ from gpu_pruner.kube.resources import (
     Resource,
 )
 from gpu_pruner.kube.wire import Owner, Pod
-from gpu_pruner.model.annotations import KEDA_PAUSED_REPLICAS, KSERVE_FROZEN, KSERVE_STOP, PAUSED
+from gpu_pruner.model.annotations import (
+    KEDA_PAUSED_REPLICAS,
+    KSERVE_FROZEN,
+    KSERVE_STOP,
+    NOTEBOOK_STOPPED,
+    PAUSED,
+)
 from gpu_pruner.model.workload import GovernorRecord, OwnerObject, OwnerRef, RootRef
 from gpu_pruner.observe import cluster_records, owner_records
 from gpu_pruner.observe.governors import with_governors
@@ -188,6 +197,88 @@ def test_a_kueue_workload_governs_the_job_that_owns_it_and_nothing_else() -> Non
     assert admission("StatefulSet", "apps/v1") is None
     assert admission("Pod", "v1") is None
     assert admission("Job", "example.org/v1") is None
+
+
+RECORDED = '"f:metadata": {"f:annotations": {"f:gpu-pruner.io/paused": {}}}'
+STOPPED_BY = {
+    "Deployment": (DEPLOYMENTS, {"spec": {"replicas": 0}}, '"f:spec": {"f:replicas": {}}'),
+    "Job": (JOBS, {"spec": {"suspend": True}}, '"f:spec": {"f:suspend": {}}'),
+    "PyTorchJob": (
+        PYTORCHJOBS,
+        {"spec": {"runPolicy": {"suspend": True}}},
+        '"f:spec": {"f:runPolicy": {"f:suspend": {}}}',
+    ),
+    "Workspace": (WORKSPACES, {"spec": {"paused": True}}, '"f:spec": {"f:paused": {}}'),
+    "drained": (
+        INFERENCESERVICES,
+        {"spec": {"predictor": {"minReplicas": 0}}},
+        '"f:spec": {"f:predictor": {"f:minReplicas": {}}}',
+    ),
+    "Workload": (KUEUE_WORKLOADS, {"spec": {"active": False}}, '"f:spec": {"f:active": {}}'),
+}
+"""By kind: what stops it, and the fields that this names."""
+STOPPING_NOTES = {
+    "Notebook": (NOTEBOOKS, NOTEBOOK_STOPPED, "2026-01-31T12:00:00Z"),
+    "InferenceService": (INFERENCESERVICES, KSERVE_STOP, "true"),
+    "ScaledObject": (SCALEDOBJECTS, KEDA_PAUSED_REPLICAS, "0"),
+}
+
+
+def entry(manager: str, *fields: str) -> dict[str, object]:
+    told = json.loads("{" + ", ".join(fields) + "}")
+    return {"manager": manager, "operation": "Update", "fieldsV1": told}
+
+
+@pytest.mark.parametrize("kind", STOPPED_BY)
+def test_a_stop_is_our_pause_while_we_alone_wrote_it_and_its_record(kind: str) -> None:
+    resource, body, stop = STOPPED_BY[kind]
+
+    def ours(*entries: dict[str, object], **changes: object) -> bool:
+        meta = {"annotations": {PAUSED: "{}"}, "managedFields": list(entries)}
+        return is_paused_by_us(wire(metadata=meta, **body | changes), resource)
+
+    assert ours(entry("gpu-pruner", RECORDED, stop), entry("kubectl", '"f:spec": {"f:other": {}}'))
+    assert not ours()
+    assert not ours(entry("gpu-pruner", RECORDED, stop), spec={"replicas": 1})
+    assert not ours(entry("gpu-pruner", RECORDED), entry("kubectl", stop))
+    assert not ours(entry("gpu-pruner", stop), entry("kubectl-annotate", RECORDED))
+    assert not ours(entry("gpu-pruner", RECORDED, stop), entry("argocd-controller", RECORDED))
+    assert not ours(entry("gpu-pruner", RECORDED, stop), entry("argocd-controller", stop))
+    assert not ours(entry("kubectl", RECORDED, stop))
+
+
+@pytest.mark.parametrize("kind", STOPPING_NOTES)
+def test_the_same_holds_for_a_stop_by_an_annotation(kind: str) -> None:
+    resource, key, value = STOPPING_NOTES[kind]
+    both = f'"f:metadata": {{"f:annotations": {{"f:{PAUSED}": {{}}, "f:{key}": {{}}}}}}'
+    other = f'"f:metadata": {{"f:annotations": {{"f:{key}": {{}}}}}}'
+
+    def ours(*entries: dict[str, object]) -> bool:
+        notes = {PAUSED: "{}", key: value}
+        meta = {"annotations": notes, "managedFields": list(entries)}
+        return is_paused_by_us(wire(metadata=meta), resource)
+
+    assert ours(entry("gpu-pruner", both))
+    assert not ours(entry("gpu-pruner", RECORDED), entry("Mozilla", other))
+    assert not ours(entry("gpu-pruner", other), entry("kubectl-edit", RECORDED))
+
+
+def test_an_owner_and_what_governs_it_say_whether_the_pause_is_ours() -> None:
+    resource, body, stop = STOPPED_BY["Workload"]
+    job = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u-j"}
+    meta = {
+        "annotations": {PAUSED: "{}"},
+        "managedFields": [entry("gpu-pruner", RECORDED, stop)],
+        "ownerReferences": [job | {"controller": True}],
+    }
+    found = owner_records.governor(wire(metadata=meta, **body), resource)
+    assert found is not None
+    assert found.paused_by_us
+    train = OwnerObject(root=found.target, paused_by_us=False)
+    assert with_governors({"u-j": train}, [found])["u-j"].paused_by_us
+    running = replace(found, halted=False, paused_by_us=False)
+    forged = replace(train, paused_by_us=True)
+    assert not with_governors({"u-j": forged}, [running])["u-j"].paused_by_us
 
 
 SERVER = OwnerObject(
