@@ -13,6 +13,7 @@ from gpu_pruner.sim.tree import JsonObject, child, mapping, text
 TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 OWN_ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+MYSELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 READ_PODS: JsonObject = {"verb": "get", "group": "", "resource": "pods"}
 
 
@@ -101,6 +102,18 @@ async def test_an_administrator_may_everything(server: Server) -> None:
     assert (allowed(told), allowed(own)) == (True, True)
 
 
+async def test_everybody_may_ask_who_they_are(server: Server) -> None:
+    account, _ = await server.account("nobody")
+
+    answer = await account.post(MYSELF, {})
+
+    assert (answer.status, answer.body["kind"]) == (HTTPStatus.CREATED, "SelfSubjectReview")
+    user = mapping(answer.body, "status", "userInfo")
+    assert user["username"] == f"system:serviceaccount:{server.namespace}:nobody"
+    assert "spec" not in answer.body
+    assert (await server.anonymous().post(MYSELF, {})).status == HTTPStatus.FORBIDDEN
+
+
 @pytest.mark.parametrize("path", [ACCESS, OWN_ACCESS])
 async def test_a_review_of_nothing_is_invalid(server: Server, path: str) -> None:
     answer = await review(server.caller, path, {"user": "jane"} if path == ACCESS else {})
@@ -109,7 +122,7 @@ async def test_a_review_of_nothing_is_invalid(server: Server, path: str) -> None
 
 
 async def test_a_review_is_not_stored(server: Server) -> None:
-    for path in (TOKENS, ACCESS, OWN_ACCESS):
+    for path in (TOKENS, ACCESS, OWN_ACCESS, MYSELF):
         assert (await server.caller.get(path)).status == HTTPStatus.METHOD_NOT_ALLOWED
 
 

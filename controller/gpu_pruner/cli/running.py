@@ -45,7 +45,8 @@ async def run(settings: Settings) -> int:
     clock = clock_from_environment()
     await telemetry_source(settings, clock).close()  # say what is missing before a port is taken
     board = Board()
-    desk, explainer = Desk(), Explainer()
+    desk = Desk(Levers.of_settings(settings.custom_levers))
+    explainer = Explainer()
     app = application(
         board,
         clock,

@@ -187,6 +187,7 @@ def _review(group: str, kind: str) -> Resource:
 OWN_ACCESS_REVIEWS = _review("authorization.k8s.io", "SelfSubjectAccessReview")
 ACCESS_REVIEWS = _review("authorization.k8s.io", "SubjectAccessReview")
 TOKEN_REVIEWS = _review("authentication.k8s.io", "TokenReview")
+OWN_REVIEWS = _review("authentication.k8s.io", "SelfSubjectReview")
 BUILT_IN = (
     PODS,
     NODES,
@@ -204,6 +205,7 @@ BUILT_IN = (
     OWN_ACCESS_REVIEWS,
     ACCESS_REVIEWS,
     TOKEN_REVIEWS,
+    OWN_REVIEWS,
 )
 
 

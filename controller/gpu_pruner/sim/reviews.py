@@ -1,7 +1,8 @@
 """Reviews: questions to the API server that are asked by a POST and stored nowhere.
 
-Imitates TokenReview (who is this, and is the token meant for me), SubjectAccessReview and
-SelfSubjectAccessReview (may somebody do that), and TokenRequest (a token for a ServiceAccount).
+Imitates TokenReview (who is this, and is the token meant for me), SelfSubjectReview (who am I),
+SubjectAccessReview and SelfSubjectAccessReview (may somebody do that), and TokenRequest (a token
+for a ServiceAccount).
 Called by `api`.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from gpu_pruner.model.units import HOUR, Timestamp, rfc3339
 from gpu_pruner.sim.access import API_AUDIENCE, Access, Person, user_info
 from gpu_pruner.sim.failures import bad_request, invalid
-from gpu_pruner.sim.resources import OWN_ACCESS_REVIEWS, TOKEN_REVIEWS, Resource
+from gpu_pruner.sim.resources import OWN_ACCESS_REVIEWS, OWN_REVIEWS, TOKEN_REVIEWS, Resource
 from gpu_pruner.sim.store import Item
 from gpu_pruner.sim.tree import JsonObject, child, mapping, number, strings, text
 
@@ -21,11 +22,13 @@ def reviewed(resource: Resource, body: JsonObject, *, access: Access, asker: Per
     Raises:
         ApiFailure: 400 or 422, there is no question in it.
     """
+    head: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version}
+    if resource is OWN_REVIEWS:  # the only one without a spec: who asks is the question
+        return head | {"metadata": {}, "status": {"userInfo": user_info(asker)}}
     if resource is TOKEN_REVIEWS:
         status = _token_status(mapping(body, "spec"), access)
     else:
         status = {"allowed": _may(resource, mapping(body, "spec"), asker)}
-    head: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version}
     return head | {"metadata": {}, "spec": mapping(body, "spec"), "status": status}
 
 

@@ -26,10 +26,12 @@ from gpu_pruner.sim.exporter import CONTENT_TYPE
 from gpu_pruner.sim.failures import ApiFailure, forbidden, no_such_path, unauthorized
 from gpu_pruner.sim.faults import Fault, Faults, Trouble
 from gpu_pruner.sim.journal import RequestRecord
-from gpu_pruner.sim.resources import OWN_ACCESS_REVIEWS
+from gpu_pruner.sim.resources import OWN_ACCESS_REVIEWS, OWN_REVIEWS
 from gpu_pruner.sim.routes import Route, parse_route
 from gpu_pruner.sim.tree import JsonObject
 
+_OWN = frozenset({OWN_ACCESS_REVIEWS.plural, OWN_REVIEWS.plural})
+"""Reviews that everybody may ask for, about themselves."""
 _OPEN = frozenset({"/version", "/healthz", "/readyz", "/livez"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _LOGIN_PAGE = b"<!doctype html><html><head><title>Sign in</title></head><body></body></html>"
@@ -130,7 +132,7 @@ class Server:
             return True
         if speaker is ANONYMOUS:
             return False
-        return route is None or route.plural == OWN_ACCESS_REVIEWS.plural
+        return route is None or route.plural in _OWN
 
     async def _answer_scrape(self, exchange: Exchange) -> None:
         node, _, tail = exchange.path.removeprefix(_EXPORTERS).partition("/")
