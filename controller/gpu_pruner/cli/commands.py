@@ -17,6 +17,7 @@ from gpu_pruner.cli.check import check
 from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explain import explain
 from gpu_pruner.cli.given import loaded_from_flags, settings_from_flags, tell_without_effect
+from gpu_pruner.cli.migrate import migrate
 from gpu_pruner.cli.options import (
     controller_options,
     kubernetes_options,
@@ -152,6 +153,7 @@ def once(**flags: object) -> None:
 
 command_line.add_command(check)
 command_line.add_command(explain)
+command_line.add_command(migrate)
 
 
 @command_line.command()

@@ -132,7 +132,7 @@ def _listener(address: object, problems: list[Problem]) -> Iterator[tuple[Keys, 
     if not separator or not port.isdecimal():
         problems.append(Problem(place.text, "", "is not ADDRESS:PORT"))
         return
-    yield ("listen_port",), Written(port, place)
+    yield ("listen_port",), Written(int(port), place)
     if host:
         yield ("listen_address",), Written(host.strip("[]"), place)
 
