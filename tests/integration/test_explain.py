@@ -11,6 +11,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,10 +139,9 @@ class Place:
         )
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Place]:
     require_prometheus()
-    folder = tmp_path_factory.mktemp("explain")
     clock = SystemClock()
     async with SimulatedCluster(WORLD, clock, crds=(crd(),)) as cluster:
         now = clock.now()
@@ -157,6 +157,12 @@ async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place
             yield Place(entered.url, kubeconfig, cluster, samples)
         finally:
             await asyncio.to_thread(server.__exit__, None, None, None)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+    async with opened(tmp_path_factory.mktemp("explain")) as place:
+        yield place
 
 
 def by_signal(device: DeviceExplanation) -> Mapping[str, SignalRow]:
@@ -251,7 +257,7 @@ async def test_a_device_with_only_utilisation_is_measured_over_seventy_minutes(
 
 async def test_a_pod_a_gpu_and_a_node_lead_to_their_workloads(place: Place) -> None:
     (pod,) = place.cluster.pods_of("Notebook", name="notebook-1", namespace="team-a")
-    told = await place.ask(f"pod/team-a/{pod['metadata']['name']}")  # type: ignore[index,call-overload]
+    told = await place.ask(f"pod/team-a/{pod['metadata']['name']}")
     assert [one.ref for one in told.workloads] == ["notebook/team-a/notebook-1"]
     uuid = told.workloads[0].devices[0].device
     assert [one.ref for one in (await place.ask(f"gpu/{uuid}")).workloads] == [
@@ -296,3 +302,41 @@ async def test_who_asks_about_something_else_is_told_what_there_is(
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr
+
+
+async def test_of_a_running_controller_it_tells_the_clock_and_means_its_mode(
+    tmp_path: Path,
+) -> None:
+    """Whoever asks does so in dry run, and the controller's warning counts all the same."""
+    ref = "notebook/team-a/notebook-1"
+    async with opened(tmp_path) as place:
+        controller = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gpu_pruner.cli", "run", "-r", "scale-down", "-c", "2"),
+            *("--ack-grace-period", "900", "--prometheus-url", place.prometheus),
+            *("--kubeconfig", str(place.kubeconfig), "--listen-port", "0"),
+            *("--listen-address", "127.0.0.1"),
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with asyncio.timeout(120):
+                while (status := book_of(place.cluster, "notebook-1")).get("phase") != "Warned":
+                    await asyncio.sleep(0.1)
+            (one,) = (await place.ask(ref)).workloads
+        finally:
+            controller.terminate()
+            await controller.wait()
+    assert (one.verdict, one.reason, one.clock.state) == ("idle", "Warned", "Warned")
+    assert one.clock.warned_mode == "scale-down"
+    told = (one.clock.warned_at, one.clock.pause_at, one.clock.idle_since)
+    assert told == (status["warnedAt"], status["pauseAt"], status["idleSince"])
+    assert one.next.at == status["pauseAt"]
+    assert "paused if that agrees" in one.next.sentence
+    assert "ehearsal" not in one.message
+
+
+def book_of(cluster: SimulatedCluster, name: str) -> Mapping[str, str]:
+    """Return the status of a root's GPUWorkload; empty where there is none yet."""
+    for one in cluster.all("GPUWorkload"):
+        if one["spec"]["rootRef"]["name"] == name:
+            return one.get("status", {})
+    return {}

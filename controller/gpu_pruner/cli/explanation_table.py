@@ -35,25 +35,32 @@ def print_explanation(told: Explanation) -> None:
         _print_workload(out, one, now=now)
     out.print("\n[bold]Settings[/] of this command, each with where it comes from")
     for row in told.settings:
-        out.print(f"  {row.name}: {escape(row.value)} ({row.origin})", soft_wrap=True)
+        out.print(f"  {row.name}: {_plain(row.value)} ({row.origin})", soft_wrap=True)
 
 
 def _print_workload(out: Console, one: WorkloadExplanation, *, now: Timestamp) -> None:
     style = VERDICT_STYLES.get(one.verdict, "bold")
-    line = f"[bold]{escape(one.ref)}[/]: [{style}]{one.verdict}[/] ({one.reason})"
+    line = f"[bold]{_plain(one.ref)}[/]: [{style}]{one.verdict}[/] ({one.reason})"
     _say(out, f"{line}, state {one.clock.state}, {_count(one.gpus, 'GPU')}")
-    _say(out, f"  {escape(one.message)}")
+    _say(out, f"  {_plain(one.message)}")
     if one.rule not in one.message:
-        _say(out, f"  Rule: {escape(one.rule)}")
+        _say(out, f"  Rule: {_plain(one.rule)}")
     for line in _notes(one):
-        _say(out, f"  {escape(line)}")
-    _say(out, f"\n[bold]Next[/]{_due(one.next.at, now)}\n  {escape(one.next.sentence)}")
+        _say(out, f"  {_plain(line)}")
+    _say(out, f"\n[bold]Next[/]{_due(one.next.at, now)}\n  {_plain(one.next.sentence)}")
     _section(out, "Clock", _clock(one, now=now))
     _section(out, "Wishes", (f"{wish.reason}: {wish.detail}" for wish in one.wishes))
     _section(out, "Pods", _pods(one))
     for device in sorted(one.devices, key=lambda device: device.verdict != one.verdict):
         _print_device(out, device, now=now)
     _section(out, "What would change it", one.changes)
+
+
+def _plain(text: str) -> str:
+    """Return foreign text as it may stand on a terminal: no markup, and nothing that steers it."""
+    return escape(
+        "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    )
 
 
 def _say(out: Console, text: str) -> None:
@@ -66,7 +73,7 @@ def _section(out: Console, title: str, rows: Iterable[str]) -> None:
     if told:
         _say(out, f"\n[bold]{title}[/]")
     for row in told:
-        _say(out, f"  {escape(row)}")
+        _say(out, f"  {_plain(row)}")
 
 
 def _notes(one: WorkloadExplanation) -> Iterator[str]:
@@ -134,12 +141,12 @@ def _pods(one: WorkloadExplanation) -> Iterator[str]:
 
 def _print_device(out: Console, one: DeviceExplanation, *, now: Timestamp) -> None:
     style = VERDICT_STYLES.get(one.verdict, "bold")
-    head = f"\n[bold]{escape(one.device)}[/] of pod {escape(one.pod)} on {escape(one.node)}"
-    head += f", {escape(one.model or 'a model that is not told')}{', shared' if one.shared else ''}"
+    head = f"\n[bold]{_plain(one.device)}[/] of pod {_plain(one.pod)} on {_plain(one.node)}"
+    head += f", {_plain(one.model or 'a model that is not told')}{', shared' if one.shared else ''}"
     _say(out, f"{head}: [{style}]{one.verdict}[/], {one.reason}")
-    _say(out, f"  {escape(one.detail)}")
+    _say(out, f"  {_plain(one.detail)}")
     for line in _measured(one, now=now):
-        _say(out, f"  {escape(line)}")
+        _say(out, f"  {_plain(line)}")
     if one.signals:
         out.print(_signals(one, now=now))
 
@@ -172,7 +179,7 @@ def _signals(one: DeviceExplanation, *, now: Timestamp) -> Table:
     for name in ("  signal", "peak", "at", "counts", "work", "seen", "newest", "moved", "from"):
         table.add_column(name, no_wrap=name != "from")
     for row in one.signals:
-        table.add_row(*map(escape, _cells(row, now=now)))
+        table.add_row(*map(_plain, _cells(row, now=now)))
     return table
 
 

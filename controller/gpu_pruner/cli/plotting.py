@@ -119,7 +119,8 @@ def _strips(picture: Picture, rules: Rules) -> Iterator[_Strip]:
 
 def _fill(figure: Figure, pictures: Sequence[tuple[Picture, tuple[_Strip, ...]]]) -> None:
     told = [f"{one.title}\n{_folded(one.sentence)}" for one, _ in pictures]
-    figure.suptitle("\n".join(told), x=0.01, ha="left", fontsize=9)
+    # What people wrote is no formula.
+    figure.suptitle("\n".join(told), x=0.01, ha="left", fontsize=9, parse_math=False)
     strips = [strip for _, several in pictures for strip in several]
     if not strips:
         figure.text(0.5, 0.4, "Nothing was measured.", ha="center", fontsize=10)
@@ -146,7 +147,8 @@ _FOLD, _NARROW_FOLD = 118, 84
 
 
 def _folded(text: str, width: int = _FOLD) -> str:
-    words, rows = text.split(), [""]
+    told = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    words, rows = told.split(), [""]
     for word in words:
         if len(rows[-1]) + len(word) >= width:
             rows.append("")

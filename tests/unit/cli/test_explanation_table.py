@@ -76,6 +76,16 @@ async def test_the_json_has_its_shape_and_says_the_same(name: str) -> None:
     assert msgspec.json.decode(msgspec.json.encode(told), type=Explanation) == told
 
 
+async def test_nothing_that_others_wrote_steers_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wild = {"gpus": [{"model": "\x1b[31mH100 [bold]x[/bold]\r\u202eevil"}]}
+    print_explanation(await explained(wild))
+    text = capsys.readouterr().out
+    assert not set("\x1b\r\u202e") & set(text)
+    assert "H100 [bold]x[/bold]" in text
+
+
 def test_every_text_is_of_a_case() -> None:
     assert {one.stem for one in TEXTS.iterdir()} == TOLD.keys()
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib.util
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from support.asked import asked
@@ -55,6 +57,15 @@ async def test_the_same_window_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
         save(told, tmp_path / name, rules=story.rules)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+async def test_what_people_wrote_is_no_formula(tmp_path: Path) -> None:
+    told, story = await pictures()
+    wild = [replace(one, sentence="by alice: $\\frac{ <b>& $$ \x1b[31m") for one in told]
+    save(wild, tmp_path / "window.svg", rules=story.rules)
+    save(wild, tmp_path / "window.png", rules=story.rules)
+    drawn = (tmp_path / "window.svg").read_text()
+    assert r"$\frac{" in "".join(ET.fromstring(drawn).itertext())  # noqa: S314 - our own
 
 
 async def test_a_workload_that_was_not_measured_is_drawn_as_that(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def cycle(told: Told) -> Cycle:
         observer=Observer(told, told, rules),
         source=told,
         books=books,
-        executor=Executor(Silence(), told, books, rules),  # type: ignore[arg-type] - it never acts
+        executor=Executor(Silence(), told, books, rules),
         board=Board(),
         clock=clock,
         rules=rules,
