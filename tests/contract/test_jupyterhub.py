@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.jupyterhubs import SCOPES, JupyterHub
+from support.memory_hub import MemoryHub
 
 from gpu_pruner.errors import ConfigurationError, HubError
 from gpu_pruner.hub import client as hub_client
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.timeout(180), pytest.mark.xdist_group("jupyterhub")]
 
 SPACE = "jhub"
 ODD = "dr. o'hara+lab@example.org"
-USERS = ("lister", "stopper", "slow", "named", "guarded", "survivor", "first", "second", ODD)
+USERS = ("lister", "stopper", "slow", "named", "guarded", "survivor", "first", "second", "twin")
 ALICE = ServerName(SPACE, "alice")
 
 
@@ -32,7 +33,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterHub]:
         "may-not-list": [one for one in SCOPES if one != "list:users"],
     }
     directory = tmp_path_factory.mktemp("jupyterhub")
-    users = ("alice", *USERS)
+    users = ("alice", *USERS, ODD)
     with JupyterHub(directory, users=users, scopes=scopes, concurrent_spawn_limit=1) as running:
         yield running
 
@@ -253,6 +254,36 @@ async def test_a_hub_that_is_down_tells_nothing_and_comes_back_with_the_same_ser
     hub.start()
     hub.until(lambda: hub.server("alice").get("ready"))
     assert await client.server(ALICE) == before
+
+
+@pytest.mark.parametrize("kind", ["real", "memory"])
+async def test_the_one_in_memory_answers_as_a_real_one(hub: JupyterHub, kind: str) -> None:
+    name, nobody = ServerName(SPACE, "twin"), ServerName(SPACE, "nobody")
+    if kind == "real" and not hub.server("twin"):
+        hub.user_starts("twin")
+    memory = MemoryHub(namespace=SPACE, users=("twin",))
+    memory.runs(name)
+    async with talking(hub) as real:
+        one = real if kind == "real" else memory
+        before = await one.server(name)
+        assert before is not None
+        assert (await one.servers())[name] == before
+        with pytest.raises(HubError, match="already running") as running:
+            await one.start(name)
+        await one.stop(name)
+        assert await one.server(name) is None
+        await one.stop(name)
+        await one.start(name)
+        if kind == "real":
+            hub.until(lambda: hub.server("twin").get("ready"))
+        after = await one.server(name)
+        with pytest.raises(HubError, match="knows no such user") as unknown:
+            await one.server(nobody)
+
+    assert (running.value.status, unknown.value.status) == (400, 404)
+    assert before.ready
+    assert after is not None
+    assert after.started > before.started
 
 
 def test_an_authority_that_is_none_is_a_configuration_error(

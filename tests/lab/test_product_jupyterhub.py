@@ -10,11 +10,12 @@ import pytest
 import yaml
 from support.controller import Controller
 from support.jupyterhubs import JupyterHub
+from support.kubelet import Pace
 from support.lab import Lab
 from support.product import Product, a_world, phases, told
 from typing_extensions import override
 
-from gpu_pruner.sim.tree import JsonObject, elements, text, texts
+from gpu_pruner.sim.tree import JsonObject, elements, number, text, texts
 from gpu_pruner.sim.world import Workload
 
 pytestmark = [pytest.mark.lab, pytest.mark.prometheus, pytest.mark.timeout(300)]
@@ -98,6 +99,7 @@ def test_an_idle_server_is_stopped_through_its_hub_and_comes_back_as_it_was(
         for one in bare:
             assert controller.reason(one) == "BarePod"
 
+        product.kubelet.pace = Pace(ready_seconds=2.0)
         product.by_hand("resume", ref, "--config", str(product.settings()))
         controller.until_told(ref, state="Watching")
         product.hub.until(lambda: product.hub.server("alice").get("ready"))
@@ -126,6 +128,55 @@ def test_a_user_who_starts_it_again_gets_a_new_window_and_is_not_contested(
     assert product.hub.server("alice")["ready"]
     assert not text(product.book(), "status", "contestedBy")
     assert not text(product.book(), "status", "pause", "lever")
+
+
+def test_while_its_hub_is_away_a_warned_server_is_left_alone_and_its_deadline_waits(
+    product: WithHub,
+) -> None:
+    ref = f"jupyterserver/{product.team}/jupyter-alice"
+    pods = product.uids(product.team)
+
+    with product.pausing() as controller:
+        controller.until_told(ref, state="Warned")
+        product.hub.stop()
+        controller.until_told(ref, reason="ClockFrozen")
+        cycles(controller, 6)  # twelve seconds, of a notice of six
+        assert controller.state(ref) == "Warned"
+        assert "OwnerMissing" in text(controller.told(ref), "message")
+        assert product.uids(product.team) == pods
+
+        product.hub.start()
+        controller.until_told(ref, state="Paused")
+
+    assert not product.hub.server("alice")
+    assert controller.log.read_text().count("ClientConnectorError") == 1  # of six cycles or more
+    assert phases(product.writes()).count("Pausing") == 1
+
+
+def test_a_token_that_the_hub_refuses_switches_the_lever_off(product: WithHub) -> None:
+    ref = f"jupyterserver/{product.team}/jupyter-alice"
+    product.hub.token_file().write_text("another-word")
+
+    with product.pausing() as controller:
+        controller.until_told(ref, reason="OwnerMissing")
+        cycles(controller, 6)
+        assert controller.state(ref) == "Watching"
+
+    assert phases(product.writes()) == []
+    assert product.hub.server("alice")["ready"]
+    log = controller.log.read_text()
+    assert log.count("it refuses the token") == 1
+    assert "another-word" not in log
+
+
+def cycles(controller: Controller, count: int) -> None:
+    """Let the controller end a number of cycles."""
+
+    def number_now() -> int:
+        return number(controller.get("/api/v1/workloads"), "cycle", "number")
+
+    last = number_now() + count
+    controller.until(lambda: number_now() >= last)
 
 
 def gpus(product: Product, name: str) -> list[str]:

@@ -52,22 +52,30 @@ def keep_command(*, namespace: str, object_name: str, until: Timestamp) -> str:
     return f"kubectl patch gpw {target} --type merge -p {patch}"
 
 
-def exempt_command(root: RootRef) -> str:
-    """Return the line that exempts a workload for good; a JupyterHub server as long as it runs."""
+def exempt_command(root: RootRef, *, object_name: str) -> str:
+    """Return the line that exempts a workload for good.
+
+    A JupyterHub server is no object that could be annotated, and its pod ends with each stop.
+
+    Args:
+        root: the workload.
+        object_name: name of its GPUWorkload.
+    """
     if root.kind == jupyterhub.KIND:
-        root = RootRef("Pod", root.namespace, root.name)
+        target = f"gpw {quote(object_name)} -n {quote(root.namespace)}"
+        return _patch(target, '{"spec":{"exempt":true}}')
     return f"kubectl annotate {_target(root)} {EXEMPT}=true --overwrite"
 
 
 def resume_command(root: RootRef, *, pause: PauseRecord | None) -> str:
-    """Return the line that brings a paused workload back: kubectl's, where kubectl can.
+    """Return the line that brings a paused workload back, or what to do where kubectl cannot.
 
     Args:
         root: the paused root.
         pause: what was taken; None where it is not known.
     """
-    if root.kind == jupyterhub.KIND:  # kubectl has no way to start it; its user has, in the Hub
-        return f"gpu-pruner resume {quote(root.ref)}"
+    if root.kind == jupyterhub.KIND:
+        return "start the server in JupyterHub"
     if pause is not None and pause.name:
         return _release(root, pause)
     if root.kind in _SWITCHES:

@@ -142,7 +142,7 @@ def _ways(decision: Decision, kind: MessageKind, *, now: Timestamp) -> tuple[str
             keep = keep_command(namespace=root.namespace, object_name=name, until=until)
             return (
                 f"To keep it for now: {keep}",
-                f"For good: {exempt_command(root)}",
+                f"For good: {exempt_command(root, object_name=name)}",
                 "Using a GPU again is enough, too.",
             )
         case MessageKind.PAUSED:

@@ -92,7 +92,7 @@ def _owner(
         running = True
         notes |= pod.annotations
         labels |= pod.labels
-    if server is None and running:
+    if (server is None and running) or (server is not None and _is_open(server, kept)):
         return None
     notes.pop(PAUSED, None)  # a pod's word is not ours
     if kept is not None and (record := _record(kept.book, root, server)):
@@ -105,6 +105,16 @@ def _owner(
         labels=labels,
         annotations=notes,
     )
+
+
+def _is_open(server: HubServer, kept: Bookkeeping | None) -> bool:
+    """Whether a paused server is being started: that may fail, and may be an order of ours.
+
+    The order is written into the book when the Hub has answered, which it does before a start is
+    over, or at its end.
+    """
+    phase = Phase.WATCHING if kept is None else kept.book.phase
+    return server.pending == "spawn" and phase in {Phase.PAUSING, Phase.PAUSED}
 
 
 def _record(book: Book, root: RootRef, server: HubServer | None) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_pruner.model.book import PauseRecord
-from gpu_pruner.model.commands import resume_command
+from gpu_pruner.model.commands import exempt_command, resume_command
 from gpu_pruner.model.workload import RootRef
 
 
@@ -86,6 +86,12 @@ def pause(lever: str, **more: object) -> PauseRecord:
                 "autoscaling.keda.sh/paused-replicas='2; rm' --overwrite"
             ),
         ),
+        (
+            "JupyterServer",
+            "hub.jupyter.org",
+            pause("JupyterServer"),
+            "start the server in JupyterHub",
+        ),
     ],
 )
 def test_people_are_told_the_line_that_fits_the_kind(
@@ -93,3 +99,16 @@ def test_people_are_told_the_line_that_fits_the_kind(
 ) -> None:
     root = RootRef(kind, "team-a", "one", group, "uid-1")
     assert resume_command(root, pause=record) == line
+
+
+def test_an_exemption_is_written_where_it_lasts() -> None:
+    deployment = RootRef("Deployment", "team-a", "one", "apps", "uid-1")
+    server = RootRef("JupyterServer", "team-a", "jupyter-alice", "hub.jupyter.org", "uid-2")
+
+    assert exempt_command(deployment, object_name="deployment-one-uid1") == (
+        "kubectl annotate deployment one -n team-a gpu-pruner.io/exempt=true --overwrite"
+    )
+    assert exempt_command(server, object_name="jupyterserver-jupyter-alice-uid2") == (
+        "kubectl patch gpw jupyterserver-jupyter-alice-uid2 -n team-a --type merge "
+        """-p '{"spec":{"exempt":true}}'"""
+    )

@@ -151,7 +151,7 @@ def test_a_pod_that_ended_holds_no_server_up() -> None:
         pytest.param(STOPPING, Phase.PAUSING, True, False, True, id="stopping"),
         pytest.param(None, Phase.PAUSING, True, False, True, id="stopped"),
         pytest.param(None, Phase.PAUSED, True, False, True, id="stays-stopped"),
-        pytest.param(STARTING, Phase.PAUSED, False, False, True, id="its-user-starts-it"),
+        pytest.param(STARTING, Phase.WARNED, False, False, False, id="restarting"),
         pytest.param(RESTARTED, Phase.PAUSED, False, True, True, id="its-user-started-it"),
         pytest.param(RESTARTED, Phase.PAUSING, False, True, True, id="stopped-and-started-at-once"),
         pytest.param(STARTING, Phase.RESTORING, False, False, False, id="coming-back"),
@@ -169,6 +169,14 @@ def test_what_is_remembered_is_told_from_what_is(
     told = found.annotations.get(PAUSED)
     assert is_record_of(told, uid=ROOT.uid, decision="d-1") is ours
     assert (told is not None) is ours
+
+
+@pytest.mark.parametrize("pods", [(), (pod(),)])
+@pytest.mark.parametrize("phase", [Phase.PAUSING, Phase.PAUSED])
+def test_a_start_that_is_not_over_ends_no_pause(phase: Phase, pods: tuple[PodRecord, ...]) -> None:
+    view = seen(STARTING, *pods, book=kept(phase))
+
+    assert view.owners == {}
 
 
 def test_a_pod_cannot_claim_to_be_paused_by_us() -> None:
