@@ -35,6 +35,7 @@ from gpu_pruner.record import explanation_rows, statistics
 from gpu_pruner.record import rows as plan_rows
 from gpu_pruner.record.metrics import METRICS
 from gpu_pruner.serve import explaining, handlers, wishes
+from gpu_pruner.settings.editor_schema import schema_text
 
 REFERENCE = Path(__file__).parent / "reference"
 CRD = Path(__file__).parents[1] / "deploy" / "crds" / "gpuworkloads.yaml"
@@ -281,6 +282,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
 }
 """Page under `reference/` to what fills its block."""
 
+FILES: dict[str, Callable[[], str]] = {"settings.schema.json": schema_text}
+"""File under `reference/` that is written as a whole."""
+
 
 def filled(page: str, block: str) -> str:
     """Return a page's text with its block replaced.
@@ -303,6 +307,11 @@ def main() -> None:
         new = filled(old, block())
         if new != old:
             page.write_text(new, encoding="utf-8")
+            sys.stdout.write(f"wrote docs/reference/{name}\n")
+    for name, text in FILES.items():
+        file = REFERENCE / name
+        if not file.exists() or file.read_text(encoding="utf-8") != text():
+            file.write_text(text(), encoding="utf-8")
             sys.stdout.write(f"wrote docs/reference/{name}\n")
 
 

@@ -59,6 +59,11 @@ def test_the_reference_is_what_the_code_says(page: str) -> None:
     assert written == generate.filled(written, generate.BLOCKS[page]()), "run: make docs"
 
 
+@pytest.mark.parametrize("file", list(generate.FILES))
+def test_a_written_file_is_what_the_code_says(file: str) -> None:
+    assert reference(file) == generate.FILES[file](), "run: make docs"
+
+
 @pytest.mark.parametrize(
     "text", ["", generate.BEGIN, generate.END, f"{generate.END} {generate.BEGIN}"]
 )

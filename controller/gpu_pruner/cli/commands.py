@@ -27,7 +27,7 @@ from gpu_pruner.cli.options import (
 from gpu_pruner.cli.printing import output_option
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.cli.rust_flags import log_level
-from gpu_pruner.cli.settings_output import print_settings
+from gpu_pruner.cli.settings_output import print_settings, schema
 from gpu_pruner.cli.wishes import exempt, keep, release
 from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.record.logs import configure_logging
@@ -154,6 +154,7 @@ def once(**flags: object) -> None:
 command_line.add_command(check)
 command_line.add_command(explain)
 command_line.add_command(migrate)
+command_line.add_command(schema)
 
 
 @command_line.command()

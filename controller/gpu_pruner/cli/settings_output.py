@@ -1,4 +1,4 @@
-"""The settings that hold, printed with where each comes from (`--print-settings`)."""
+"""What is printed about settings: those that hold (`--print-settings`), and their schema."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import dataclasses
 import json
 import sys
 
+import click
 from rich.markup import escape
 from rich.table import Table
 
 from gpu_pruner.cli.printing import console
+from gpu_pruner.settings.editor_schema import schema_text
 from gpu_pruner.settings.loading import Loaded
 from gpu_pruner.settings.telling import shown, told
 
@@ -36,3 +38,9 @@ def print_settings(loaded: Loaded, *, output: str) -> None:
     for one in rows:
         table.add_row(one.name, escape(shown(one.value)), escape(one.origin))
     console().print(table)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of the settings file, for editors."""
+    sys.stdout.write(schema_text())

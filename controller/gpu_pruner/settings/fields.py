@@ -109,4 +109,13 @@ def _is_model(kind: object) -> typing.TypeGuard[type[BaseModel]]:
 
 def is_duration(field: FieldInfo) -> bool:
     """Return whether a setting is a length of time, and may be written with a unit."""
-    return any(one is _DURATION_MARK for one in field.metadata)
+    parts = (*field.metadata, *_parts(field.annotation))
+    return any(one is _DURATION_MARK for one in parts)
+
+
+def models_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield a model, and those of its sections and of the items of its lists."""
+    yield model
+    for field in model.model_fields.values():
+        for below in _models(field.annotation):
+            yield from models_of(below)
