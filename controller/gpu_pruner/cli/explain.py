@@ -36,6 +36,11 @@ from gpu_pruner.settings.telling import shown, told
 
 _FINE, _FAILED = 0, 1
 
+_NO_PAST = (
+    "exporters are scraped from now on, so nothing is known of the window yet; "
+    f"a controller that has been running knows it: {FLAG} URL"
+)
+
 _TOLD_SETTINGS = (
     "mode",
     "window_seconds",
@@ -116,6 +121,8 @@ async def _explain(loaded: Loaded, question: Question, *, output: str, plot: Pat
         switch = HoldSwitch(controller.client, namespace=lease_namespace(settings.lease))
         controller.cycle.switch = SeenSwitch(switch)
         answer = await controller.cycle.explain(question)
+    if settings.prometheus is None:
+        sys.stderr.write(f"gpu-pruner: {_NO_PAST}\n")
     if not answer.examined:
         sys.stderr.write(f"gpu-pruner: {nobody(question, answer)}\n")
         return _FAILED
