@@ -10,6 +10,9 @@ from gpu_pruner.act.levers import lever_for
 from gpu_pruner.act.live import LiveOwner, template_of
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import NotFound
+from gpu_pruner.kube.resources import PODS
+from gpu_pruner.kube.wire import Pod, PodSpec
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.observe.gpu_requests import gpu_requests
 
@@ -28,16 +31,22 @@ async def holds_no_gpu(client: Cluster, root: RootRef) -> str:
     Raises:
         ClusterError: the root could not be read.
     """
-    lever = lever_for(root.kind, root.group)
-    if lever is None:
-        return ""
     try:
-        live = await client.get(
-            lever.resource, root.name, namespace=root.namespace, decode=LiveOwner
-        )
+        spec = await _pod_spec(client, root)
     except NotFound:
         return ""
-    template = template_of(live)
-    if template is None or template.spec is None or gpu_requests(template.spec).counts:
+    if spec is None or gpu_requests(spec).counts:
         return ""
     return f"the pods of {root.ref} request no GPU, so there is none to give back"
+
+
+async def _pod_spec(client: Cluster, root: RootRef) -> PodSpec | None:
+    """Return what the root's pods are made of; None where its kind does not tell."""
+    if root.kind == jupyterhub.KIND:
+        return (await client.get(PODS, root.name, namespace=root.namespace, decode=Pod)).spec
+    lever = lever_for(root.kind, root.group)
+    if lever is None:
+        return None
+    live = await client.get(lever.resource, root.name, namespace=root.namespace, decode=LiveOwner)
+    template = template_of(live)
+    return template.spec if template else None
