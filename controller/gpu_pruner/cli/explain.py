@@ -190,7 +190,8 @@ def nobody(question: Question, answer: Answer) -> str:
         ConfigurationError: nothing is called so, as far as anybody can see.
     """
     if answer.is_there(question):
-        return f"{question} holds no GPU; `once` lists those that do"
+        told = f"{question} holds no GPU" if question.root else f"nobody holds a GPU of {question}"
+        return f"{told}; `once` lists those that do"
     likely = near(str(question), answer.names())
     hint = f"did you mean {' or '.join(likely)}?" if likely else "`once` lists what there is"
     raise ConfigurationError(f"nothing that holds a GPU is called {str(question)[:200]}; {hint}")

@@ -20,7 +20,7 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.plan import Decision, Verification
 from gpu_pruner.model.rules import Mode, Rules
-from gpu_pruner.model.signals import DeviceId, Period, Track
+from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Period, Track
 from gpu_pruner.model.snapshot import Snapshot, Workload
 from gpu_pruner.model.workload import GpuPod, RootRef
 from gpu_pruner.resolve.attribution import node_key
@@ -54,11 +54,14 @@ class Question:
                 return True
         return workload.root.ref == self.root.ref
 
+    def names_device(self, evidence: DeviceEvidence) -> bool:
+        """Whether a device is the one that is asked about, or a slice of it."""
+        return self.device in {evidence.device.uuid, str(evidence.device)}
+
     def _names(self, pod: GpuPod) -> bool:
         if self.node:
             return node_key(pod.record.node) == node_key(self.node)
-        names = {name for one in pod.devices for name in (one.device.uuid, str(one.device))}
-        return self.device in names
+        return any(map(self.names_device, pod.devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +90,13 @@ class Answer:
 
     def is_there(self, question: Question) -> bool:
         """Whether what was asked about exists, with or without GPUs, as far as we watch it."""
-        if question.root is None:
-            return bool(self.examined) or question.node in self.view.nodes
-        return question.root.ref in {one.root.ref for one in self.view.owners.values()}
+        if self.examined:
+            return True
+        if question.root is not None:
+            return question.root.ref in {one.root.ref for one in self.view.owners.values()}
+        if question.node:
+            return node_key(question.node) in map(node_key, self.view.nodes)
+        return any(question.names_device(one) for one in self.snapshot.loose)
 
     def names(self) -> frozenset[str]:
         """Return everything that could have been asked about."""
@@ -97,6 +104,7 @@ class Answer:
 
     def _names(self) -> Iterator[str]:
         yield from (f"node/{name}" for name in self.view.nodes)
+        yield from (f"gpu/{one.device.uuid}" for one in self.snapshot.loose)
         for workload in self.snapshot.workloads:
             yield workload.root.ref
             for pod in workload.pods:

@@ -10,6 +10,7 @@ from support.story import Story, told_rules
 from support.telling_time import START
 from support.world import World
 
+from gpu_pruner.cli.explain import nobody
 from gpu_pruner.loop.explaining import Question, as_it_runs
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.rules import Mode
@@ -81,6 +82,18 @@ async def test_what_could_have_been_asked_and_what_is_there_is_told() -> None:
     assert answer.is_there(Question(node="node-1"))
     # The ReplicaSet stands between, so it exists, and is the root of nothing.
     assert answer.is_there(Question(root=RootRef("ReplicaSet", "team-a", "train-part", "apps")))
+
+
+async def test_a_node_or_a_gpu_that_nobody_holds_is_there_all_the_same() -> None:
+    told = story()
+    told.world.loose.append({"uuid": "GPU-free"})
+    told.world.nodes["node-3.example.org"] = {}
+    for question in (Question(device="GPU-free"), Question(node="node-3")):
+        answer = await asked(told, question)
+        assert answer.examined == ()
+        assert answer.is_there(question)
+        assert nobody(question, answer).startswith(f"nobody holds a GPU of {question}; ")
+    assert "gpu/GPU-free" in (await asked(told, Question(node="none"))).names()
 
 
 async def test_a_measurement_is_made_in_every_phase_and_tells_peaks() -> None:
