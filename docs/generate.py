@@ -26,6 +26,7 @@ from tables import Row, code, sentence, table
 
 from gpu_pruner import errors
 from gpu_pruner.decide.power import IDLE_WATTS
+from gpu_pruner.decide.remedies import REMEDIES
 from gpu_pruner.decide.signals import ANYTHING, SIGNALS, SignalRule
 from gpu_pruner.model import annotations
 from gpu_pruner.model.signals import Signal
@@ -89,12 +90,13 @@ def reasons() -> str:
         (
             code(one.value),
             one.rule,
+            REMEDIES[one],
             sources(one.source),
             BY_THE_LOOP.get(one) or told.get(one.value, ""),
         )
         for one in Reason
     ]
-    return table(("Reason", "Rule", "Source", "Case"), rows)
+    return table(("Reason", "Rule", "What changes it", "Source", "Case"), rows)
 
 
 def sources(text: str) -> str:

@@ -82,7 +82,7 @@ def test_every_reason_is_documented(reason: Reason) -> None:
 def test_every_reason_has_a_rule_a_source_and_a_case(reason: Reason) -> None:
     (row,) = re.findall(rf"^\| `{reason.value}` \| .*$", reference("reasons.md"), re.MULTILINE)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert len(cells) == 4
+    assert len(cells) == 5
     assert all(cells)
 
 
