@@ -12,10 +12,14 @@ from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.cli.references import near
 from gpu_pruner.errors import ActionRefused, ClusterError, ConfigurationError, NotFound
+from gpu_pruner.kube.jupyterhub import server_of
 from gpu_pruner.kube.resources import PODS, Resource, group_of, resource_for
-from gpu_pruner.kube.wire import Bare
+from gpu_pruner.kube.wire import Bare, Meta
+from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.workload import RootRef
 
+_PODS = frozenset({PODS.kind, jupyterhub.KIND})
+"""Kinds that go by the name of a pod."""
 _LONGEST_CHAIN = 8
 """Owners above a pod; the longest that we know, a served model by Knative, has five."""
 
@@ -25,7 +29,7 @@ async def root_named(client: Cluster, named: RootRef, *, levers: Levers) -> Root
 
     Args:
         client: to read with.
-        named: a workload, or a pod of one.
+        named: a workload, or a pod of one. A JupyterHub server goes by the name of its pod.
         levers: those of the settings, too: where their kinds live.
 
     Raises:
@@ -33,19 +37,27 @@ async def root_named(client: Cluster, named: RootRef, *, levers: Levers) -> Root
         ActionRefused: it is a pod that nobody controls, or of an owner that we do not know.
         ClusterError: no usable answer.
     """
-    if named.kind != PODS.kind:
-        return (await _read(client, named, levers=levers))[0]
-    found, above = await _read(client, named, levers=levers)
-    if above is None:
+    meta = await _meta(client, named, levers=levers)
+    if named.kind not in _PODS:
+        return replace(named, uid=meta.uid)
+    server = server_of(meta)
+    if server is not None:
+        return RootRef(jupyterhub.KIND, named.namespace, named.name, jupyterhub.GROUP, server.uid)
+    owner = meta.controller
+    if owner is None:
         raise ActionRefused(f"{named.ref} has no controller, so it is never paused")
     for _ in range(_LONGEST_CHAIN):
-        found, above = await _read(client, above, levers=levers)
-        if above is None:
-            return found
+        above = RootRef(owner.kind, named.namespace, owner.name, group_of(owner.api_version))
+        meta = await _meta(client, above, levers=levers)
+        owner = meta.controller
+        if owner is None:
+            return replace(above, uid=meta.uid)
     raise ActionRefused(f"{named.ref} has too many owners above it")
 
 
 def _resource(root: RootRef, levers: Levers) -> Resource:
+    if root.kind in _PODS:
+        return PODS
     lever = levers.find(root.kind, root.group)
     resource = lever.resource if lever else resource_for(root.group, root.kind)
     if resource is None:
@@ -53,21 +65,14 @@ def _resource(root: RootRef, levers: Levers) -> Resource:
     return resource
 
 
-async def _read(
-    client: Cluster, named: RootRef, *, levers: Levers
-) -> tuple[RootRef, RootRef | None]:
-    """Return an object with its uid, and its controller where it has one."""
+async def _meta(client: Cluster, named: RootRef, *, levers: Levers) -> Meta:
+    """Return the metadata of what is called so."""
     resource = _resource(named, levers)
     try:
         live = await client.get(resource, named.name, namespace=named.namespace, decode=Bare)
     except NotFound:
         raise ConfigurationError(await _unknown(client, named, resource)) from None
-    owner = live.metadata.controller
-    found = replace(named, uid=live.metadata.uid)
-    if owner is None:
-        return found, None
-    above = RootRef(owner.kind, named.namespace, owner.name, group_of(owner.api_version))
-    return found, above
+    return live.metadata
 
 
 async def _unknown(client: Cluster, named: RootRef, resource: Resource) -> str:

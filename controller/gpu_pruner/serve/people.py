@@ -16,7 +16,7 @@ from gpu_pruner.act.intents import Wish, Withdrawal, ask
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.errors import ActionRefused, ClusterError
-from gpu_pruner.kube.resources import GPUWORKLOADS
+from gpu_pruner.kube.resources import GPUWORKLOADS, resource_for
 from gpu_pruner.kube.reviews import Person, may, owner_of
 from gpu_pruner.model.workload import RootRef
 
@@ -97,9 +97,10 @@ class Desk:
 
     async def _may_pause(self, person: Person, root: RootRef) -> None:
         client, lever = self._open(), self._levers.find(root.kind, root.group)
-        if lever is None:
+        resource = lever.resource if lever else resource_for(root.group, root.kind)
+        if resource is None:
             raise Refusal(409, f"{root.kind} cannot be paused, so there is nothing to release")
-        resource, space = lever.resource, root.namespace
+        space = root.namespace
         if not await may(person, client, verb="patch", resource=resource, namespace=space):
             raise Refusal(
                 403,

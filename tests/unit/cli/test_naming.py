@@ -16,6 +16,7 @@ from gpu_pruner.kube.resources import (
     STATEFULSETS,
     Resource,
 )
+from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.model.workload import RootRef
 
 POD = RootRef("Pod", "team-a", "server-1")
@@ -68,6 +69,17 @@ async def test_a_pod_that_nobody_controls_is_refused() -> None:
     has(cluster, PODS, "server-1", owner=None)
     with pytest.raises(ActionRefused, match="never paused"):
         await named(cluster, POD)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "JupyterServer"])
+async def test_the_pod_of_a_jupyterhub_server_leads_to_the_server(kind: str) -> None:
+    cluster = MemoryCluster()
+    notes: Json = {"hub.jupyter.org/username": "ada"}
+    meta: Json = {"name": "jupyter-ada", "namespace": "team-a", "uid": "u", "annotations": notes}
+    cluster.put(PODS, {"metadata": meta})
+    found = await named(cluster, RootRef(kind, "team-a", "jupyter-ada", "any"))
+    assert found.ref == "jupyterserver/team-a/jupyter-ada"
+    assert found.uid == ServerName("team-a", "ada").uid
 
 
 async def test_owners_in_a_circle_are_refused() -> None:
