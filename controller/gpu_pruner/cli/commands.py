@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -26,6 +27,7 @@ from gpu_pruner.cli.options import (
 )
 from gpu_pruner.cli.printing import output_option
 from gpu_pruner.cli.references import parse_reference
+from gpu_pruner.cli.reloading import SettingsFile
 from gpu_pruner.cli.rust_flags import log_level
 from gpu_pruner.cli.settings_output import print_settings, schema
 from gpu_pruner.cli.wishes import exempt, keep, release
@@ -137,7 +139,11 @@ def run(**flags: object) -> None:
         raise click.UsageError("--output of run goes with --print-settings")
     configure_logging(str(flags["log_format"]), level=log_level(os.environ, logging.INFO))
     settings = _settings_to_use(flags)
-    complete(lambda: running.run(settings))
+    config = flags["config"]
+    file = None
+    if isinstance(config, Path):
+        file = SettingsFile(file=config, flags=flags, settings=settings)
+    complete(lambda: running.run(settings, file=file))
 
 
 @command_line.command()

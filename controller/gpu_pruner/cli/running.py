@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import structlog
 
@@ -17,6 +18,7 @@ from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli.explainer import Explainer
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_json, print_plan
+from gpu_pruner.cli.reloading import SettingsFile
 from gpu_pruner.cli.wiring import connected, jupyter_hubs, telemetry_source
 from gpu_pruner.errors import ActionRefused, PrunerError
 from gpu_pruner.kube.client import ClusterClient
@@ -36,8 +38,12 @@ _log = structlog.get_logger(__name__)
 _FINE, _FAILED = 0, 1
 
 
-async def run(settings: Settings) -> int:
+async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
     """Run the daemon until SIGTERM or SIGINT.
+
+    Args:
+        settings: those that hold at the start.
+        file: read again when it changes.
 
     Returns:
         0 after an orderly end.
@@ -61,7 +67,7 @@ async def run(settings: Settings) -> int:
         port=settings.listen_port,
     )
     _log.info("listening", port=listener.port, mode=settings.mode.value)
-    work = asyncio.ensure_future(_work(settings, board, desk, explainer))
+    work = asyncio.ensure_future(_work(settings, board, desk, explainer, file=file))
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, work.cancel)
     try:
@@ -73,7 +79,14 @@ async def run(settings: Settings) -> int:
     return _FINE
 
 
-async def _work(settings: Settings, board: Board, desk: Desk, explainer: Explainer) -> None:
+async def _work(
+    settings: Settings,
+    board: Board,
+    desk: Desk,
+    explainer: Explainer,
+    *,
+    file: SettingsFile | None,
+) -> None:
     clock = clock_from_environment()
     async with AsyncExitStack() as ends:
         wishes = await ClusterClient.connect(settings.kubernetes, clock=clock)
@@ -85,7 +98,12 @@ async def _work(settings: Settings, board: Board, desk: Desk, explainer: Explain
         explainer.open(controller.cycle)
         news = controller.elector.won if controller.elector else None
         every = settings.cycle_seconds
-        await run_forever(controller.cycle, clock=clock, every=every, news=news)
+        cycle = controller.cycle
+        before = None
+        if file is not None:
+            file.begin(board, clock)
+            before = partial(file.look, board, clock, cycle.obey)
+        await run_forever(cycle, clock=clock, every=every, news=news, before=before)
 
 
 async def once(settings: Settings, *, output: str) -> int:

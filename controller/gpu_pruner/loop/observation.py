@@ -52,6 +52,10 @@ class Observer:
         self._table = ScreenTable()
         self._evidence: Mapping[DeviceId, DeviceEvidence] = {}
 
+    def obey(self, rules: Rules) -> None:
+        """Go by other rules from the next look on."""
+        self._rules = rules
+
     async def look(self, now: Timestamp) -> Observation:
         """Return this cycle's observation and absorb its screen into the table."""
         failure = ""

@@ -7,6 +7,7 @@ telemetry would be alive and doing nothing, and one that retried without pause w
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -19,7 +20,12 @@ _log = structlog.get_logger(__name__)
 
 
 async def run_forever(
-    cycle: Cycle, *, clock: Clock, every: Seconds, news: asyncio.Event | None = None
+    cycle: Cycle,
+    *,
+    clock: Clock,
+    every: Seconds,
+    news: asyncio.Event | None = None,
+    before: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Run cycles on a grid of `every` seconds; a late cycle shortens the wait, never doubles up.
 
@@ -28,10 +34,13 @@ async def run_forever(
         clock: paces the loop.
         every: seconds from the start of one cycle to the start of the next.
         news: set when the next cycle should begin at once: this replica has come to lead.
+        before: run before every cycle; it raises nothing.
     """
     news = news or asyncio.Event()
     while True:
         news.clear()
+        if before is not None:
+            await before()
         started_at = clock.now()
         await run_guarded(cycle, started_at)
         spent = max(0.0, clock.now() - started_at)  # a clock that was set back is no debt

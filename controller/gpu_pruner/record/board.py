@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from gpu_pruner.model.snapshot import Breaker
 from gpu_pruner.model.units import Timestamp
+from gpu_pruner.record.reloads import Reloads
 from gpu_pruner.record.report import CycleReport
 from gpu_pruner.record.totals import Totals
 
@@ -27,6 +28,8 @@ class Board:
         self.totals = Totals()
         self.waiting_for = "the first connection"
         """What keeps the first cycle from running, in words; of no interest after it."""
+        self.reloads: Reloads | None = None
+        """How the settings file was last read; None where there is no file."""
         self.waiting_for = "the cluster"
         """What the first cycle waits for, in words; for `/readyz` before there is a report."""
 

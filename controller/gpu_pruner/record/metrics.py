@@ -83,6 +83,14 @@ def _workloads(board: Board) -> Iterator[tuple[tuple[str, ...], float]]:
         yield (verdict.value,), sum(one.verdict is verdict for one in decisions)
 
 
+def _reload_successful(board: Board) -> Samples:
+    return () if board.reloads is None else _one(float(board.reloads.is_last_successful))
+
+
+def _reload_succeeded_at(board: Board) -> Samples:
+    return () if board.reloads is None else _one(board.reloads.succeeded_at)
+
+
 def _last_cycle(board: Board) -> Samples:
     return () if board.last_cycle_at is None else _one(board.last_cycle_at)
 
@@ -223,6 +231,19 @@ METRICS: tuple[MetricDefinition, ...] = (
         "counts the GPUs held before the pause. Time in which no cycle ran is left out.",
         lambda board: board.totals.gpu_seconds.items(),
         ("state", "namespace"),
+    ),
+    MetricDefinition(
+        "gpu_pruner_config_last_reload_successful",
+        GAUGE,
+        "1 where the settings file was right when it was last read, 0 where it was wrong and the "
+        "settings before it hold; absent without a file.",
+        _reload_successful,
+    ),
+    MetricDefinition(
+        "gpu_pruner_config_last_reload_success_timestamp_seconds",
+        GAUGE,
+        "When the settings file was last read and right, Unix time; absent without a file.",
+        _reload_succeeded_at,
     ),
     MetricDefinition(
         "gpu_pruner_breaker",

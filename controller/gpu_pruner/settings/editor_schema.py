@@ -51,7 +51,7 @@ def _parts(schema: dict[str, object]) -> Iterator[tuple[type[BaseModel], dict[st
 
 def _with_units(schema: dict[str, object]) -> dict[str, object]:
     """Let a number of seconds be a text with units, too."""
-    about = {key: schema[key] for key in ("title", "description") if key in schema}
+    about = {key: value for key, value in schema.items() if key in {"title", "description"}}
     number = {key: value for key, value in schema.items() if key not in {*about, "default"}}
     default = schema.get("default")
     if isinstance(default, float):

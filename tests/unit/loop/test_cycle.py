@@ -98,6 +98,22 @@ async def test_what_is_due_is_paused():
     assert stage.paused == ["train"]
 
 
+async def test_rules_that_change_between_two_cycles_hold_in_the_next():
+    stage = Stage(due("train"))
+    cycle = stage.cycle()
+    cycle.obey(told_rules({"namespaces": "other"}))
+    report = await cycle.run()
+    (decision,) = report.decisions
+    assert (stage.paused, decision.reason.value) == ([], "NotSelected")
+    busy_an_hour_ago = World({"train": {"gpus": [{"engine": "0.9 at -60m"}], "book": WARNED}})
+    for window, paused in (("35m", ["train"]), ("3h", [])):
+        stage = Stage(busy_an_hour_ago)
+        cycle = stage.cycle()
+        cycle.obey(told_rules({"window_seconds": window}))
+        await cycle.run()
+        assert stage.paused == paused
+
+
 async def test_a_wish_that_is_written_while_we_measure_counts():
     stage = Stage(due("train"), meanwhile={"annotations": {EXEMPT: "true"}})
     report = await stage.cycle().run()

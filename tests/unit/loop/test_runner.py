@@ -38,6 +38,19 @@ async def test_cycles_start_on_a_grid_and_a_late_one_is_followed_soon():
     assert [at - NOON for at in cycles.started] == [0.0, 60.0, 156.0, 216.0]
 
 
+async def test_what_is_to_be_done_before_a_cycle_is_done_before_every_one():
+    clock = ManualClock()
+    cycles = Cycles(clock, 0.0, ClusterError("gone"), 0.0)
+    seen = []
+
+    async def look():
+        seen.append(len(cycles.started))
+
+    with pytest.raises(asyncio.CancelledError):
+        await run_forever(cycles, clock=clock, every=60.0, before=look)
+    assert seen == [0, 1, 2, 3]
+
+
 async def test_a_failure_ends_with_its_cycle_and_is_recorded():
     clock = ManualClock()
     cycles = Cycles(clock, ClusterError("the API server went away"), 0.0)
