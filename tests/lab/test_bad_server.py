@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -163,10 +164,16 @@ def test_the_real_waits_recover_within_two_cycles() -> None:
 
 
 async def test_a_server_that_dies_in_mid_list(scene: Scene) -> None:
-    scene.proxy.when_listing = lambda: scene.lab.stop("apiserver", signal.SIGKILL)
+    is_dead = threading.Event()
+
+    def die() -> None:
+        scene.lab.stop("apiserver", signal.SIGKILL)
+        is_dead.set()
+
+    scene.proxy.when_listing = die
     relist(scene)
     try:
-        await eventually(lambda: scene.proxy.when_listing is None, seconds=PATIENT)
+        await eventually(is_dead.is_set, seconds=PATIENT)
         await eventually(lambda: not scene.is_fresh, seconds=PATIENT)
 
         assert len(scene.seen) == 3, "what was known is there as a whole"
