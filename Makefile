@@ -94,5 +94,5 @@ $(RUN):
 
 $(DEV): $(RUN)
 	@echo 'Installing the development tools into .venv' >&2
-	@$(PIP) install -q -c constraints.txt -e '.[controller,plot,test,lint,docs]' >&2
+	@$(PIP) install -q -c constraints.txt -e '.[controller,postgres,plot,test,lint,docs]' >&2
 	@rm -f .venv/.dev-* && touch $@

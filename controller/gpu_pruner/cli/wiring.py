@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
@@ -38,6 +38,9 @@ from gpu_pruner.observe.prometheus import PrometheusSource
 from gpu_pruner.observe.scrape import ScrapeSource
 from gpu_pruner.record.board import Board
 from gpu_pruner.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from gpu_pruner.record.ledger.writer import Ledger
 
 _log = structlog.get_logger(__name__)
 _RETRY_SECONDS = 5.0
@@ -122,7 +125,7 @@ async def connected(
         elif not silent:
             leadership = await ends.enter_async_context(election.elector(settings, clock))
             await ends.enter_async_context(leadership.leading())
-        yield _assembled(
+        controller = _assembled(
             settings,
             clock,
             board,
@@ -130,6 +133,11 @@ async def connected(
             onlooker=settings.mode if one_pass else None,
             silent=silent,
         )
+        if settings.ledger.is_on and not one_pass:
+            ledger = _ledger(settings)
+            ends.push_async_callback(ledger.close)
+            controller.cycle.history, board.ledger = ledger, ledger.state
+        yield controller
 
 
 @asynccontextmanager
@@ -144,6 +152,12 @@ async def jupyter_hubs(settings: Settings) -> AsyncIterator[tuple[HubClient, ...
         for one in hubs:
             ends.push_async_callback(one.close)
         yield hubs
+
+
+def _ledger(settings: Settings) -> Ledger:
+    from gpu_pruner.record.ledger.writer import opened  # noqa: PLC0415 - 0.4 s, where it is wanted
+
+    return opened(settings.ledger)
 
 
 async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -> None:

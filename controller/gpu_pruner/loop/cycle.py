@@ -19,7 +19,7 @@ from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.explaining import Answer, Question, answered, as_it_runs
 from gpu_pruner.loop.observation import Observation, Observer
-from gpu_pruner.loop.ports import Leadership, Switch, Term
+from gpu_pruner.loop.ports import History, Leadership, Switch, Term
 from gpu_pruner.loop.refusals import Refusals
 from gpu_pruner.loop.verification import verify
 from gpu_pruner.model.clock import Clock
@@ -54,6 +54,8 @@ class Cycle:
     absence: Absence = field(default_factory=Absence)
     switch: Switch | None = None
     """None where nothing can be written, so that there is nothing to hold."""
+    history: History | None = None
+    """None where none is kept."""
     _term: Term | None = None
     """The term of the running cycle; None where another replica leads."""
     _hold: str = ""
@@ -93,7 +95,7 @@ class Cycle:
             counts=_counts(observation, verified),
             telemetry_available=observation.screen is not None,
         )
-        self.board.publish(report)
+        self._publish(report)
         self.log.record(ended)
         self.log.record_troubles(outcomes)
         self.leadership.complete_cycle(self._term, started_at)
@@ -116,7 +118,7 @@ class Cycle:
             telemetry_available=observation.screen is not None,
             leading=False,
         )
-        self.board.publish(report)
+        self._publish(report)
         return report
 
     def obey(self, rules: Rules) -> None:
@@ -133,7 +135,7 @@ class Cycle:
             failure: why, in one sentence.
         """
         self._number += 1
-        self.board.publish(
+        self._publish(
             CycleReport(
                 number=self._number,
                 started_at=started_at,
@@ -143,6 +145,11 @@ class Cycle:
                 leading=self._term is not None,
             )
         )
+
+    def _publish(self, report: CycleReport) -> None:
+        self.board.publish(report)
+        if self.history is not None:
+            self.history.record(report)
 
     async def explain(self, question: Question) -> Answer:
         """Look anew, and answer what somebody asks; notify, do and remember nothing.

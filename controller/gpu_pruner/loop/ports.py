@@ -10,6 +10,7 @@ from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.units import Timestamp
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.record.report import CycleReport
 
 
 class Cluster(Protocol):
@@ -89,6 +90,14 @@ class Leadership(Protocol):
 
     def complete_cycle(self, term: Term, at: Timestamp) -> None:
         """Note that a leader's cycle came to its end."""
+        ...
+
+
+class History(Protocol):
+    """`record.ledger.writer.Ledger`."""
+
+    def record(self, report: CycleReport) -> None:
+        """Have a finished cycle written down. Never waits, never raises."""
         ...
 
 

@@ -6,10 +6,11 @@ and never asks the cluster. `loop` publishes; `serve`, `cli` and `record.metrics
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gpu_pruner.model.snapshot import Breaker
 from gpu_pruner.model.units import Timestamp
+from gpu_pruner.record.ledger.state import LedgerState
 from gpu_pruner.record.reloads import Reloads
 from gpu_pruner.record.report import CycleReport
 from gpu_pruner.record.totals import Totals
@@ -26,6 +27,8 @@ class Board:
         self._planned: CycleReport | None = None
         self._breaker_names: set[str] = set()
         self.totals = Totals()
+        self.ledger: Callable[[], LedgerState] | None = None
+        """Tells how the ledger is doing; None where no history is kept."""
         self.waiting_for = "the first connection"
         """What keeps the first cycle from running, in words; of no interest after it."""
         self.reloads: Reloads | None = None

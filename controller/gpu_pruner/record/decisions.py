@@ -13,10 +13,11 @@ from typing import TypeAlias
 import structlog
 
 from gpu_pruner.model.orders import Outcome
-from gpu_pruner.model.plan import Action, Decision, DeviceFinding, Plan
+from gpu_pruner.model.plan import Decision, DeviceFinding, Plan
 from gpu_pruner.model.signals import Signal, SignalEvidence
 from gpu_pruner.model.units import rfc3339
 from gpu_pruner.record.aftermath import TROUBLE
+from gpu_pruner.record.standings import Standing, Standings, standing
 
 EVENT = "decision"
 """The line's event name."""
@@ -27,9 +28,6 @@ TROUBLE_EVENT = "not done"
 MOST_DEVICES = 16
 """Devices whose evidence is written out; the line says how many there are."""
 
-Standing: TypeAlias = tuple[str, str, str]
-"""Phase, verdict and reason: what must change for a line to be written."""
-
 Fields: TypeAlias = Mapping[str, object]
 """One JSON object of a log line."""
 
@@ -39,7 +37,7 @@ class DecisionLog:
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("gpu_pruner.decisions")
-        self._standings: dict[str, Standing] = {}
+        self._standings = Standings()
         self._troubles: frozenset[Outcome] = frozenset()
 
     def record(self, plan: Plan) -> int:
@@ -50,15 +48,10 @@ class DecisionLog:
         Returns:
             How many lines were written.
         """
-        before, self._standings = self._standings, {}
         lines = 0
-        for decision in plan.decisions:
-            key = decision.workload.root.uid or decision.workload.root.ref
-            now = standing(decision)
-            self._standings[key] = now
-            if before.get(key) != now or decision.action not in {Action.NONE, Action.VERIFY}:
-                self._log.info(EVENT, **fields(decision, before=before.get(key)))
-                lines += 1
+        for decision, before in self._standings.changes(plan):
+            self._log.info(EVENT, **fields(decision, before=before))
+            lines += 1
         return lines
 
     def record_troubles(self, outcomes: Iterable[Outcome]) -> int:
@@ -82,11 +75,6 @@ class DecisionLog:
         return len(news)
 
 
-def standing(decision: Decision) -> Standing:
-    """Return where a workload stands after this decision."""
-    return decision.book.phase.value, decision.verdict.value, decision.reason.value
-
-
 def fields(decision: Decision, *, before: Standing | None) -> Fields:
     """Return one line's fields.
 
@@ -108,7 +96,7 @@ def fields(decision: Decision, *, before: Standing | None) -> Fields:
         "gpus": decision.workload.gpus,
         "decision_id": decision.decision_id,
         "devices": len(decision.findings),
-        "evidence": [evidence(one) for one in _telling(decision)],
+        "evidence": told_evidence(decision),
         **{name: rfc3339(moment) for name, moment in moments.items() if moment is not None},
     }
 
@@ -139,6 +127,11 @@ def evidence(finding: DeviceFinding) -> Fields:
         },
     }
     return summary
+
+
+def told_evidence(decision: Decision) -> list[Fields]:
+    """Return the evidence of a decision's devices, those first that made it what it is."""
+    return [evidence(one) for one in _telling(decision)]
 
 
 def _telling(decision: Decision) -> list[DeviceFinding]:

@@ -27,6 +27,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from gpu_pruner.model.verdict import Verdict
 from gpu_pruner.record import statistics
 from gpu_pruner.record.board import Board
+from gpu_pruner.record.ledger.state import LedgerState
 from gpu_pruner.record.totals import DURATION_BOUNDS, is_kept
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -93,6 +94,16 @@ def _reload_succeeded_at(board: Board) -> Samples:
 
 def _last_cycle(board: Board) -> Samples:
     return () if board.last_cycle_at is None else _one(board.last_cycle_at)
+
+
+def _ledger(read: Callable[[LedgerState], float | None]) -> Callable[[Board], Samples]:
+    """Return what reads the ledger's state; no sample where no history is kept."""
+
+    def samples(board: Board) -> Samples:
+        value = read(board.ledger()) if board.ledger else None
+        return () if value is None else _one(value)
+
+    return samples
 
 
 COUNTER, GAUGE, HISTOGRAM = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
@@ -251,6 +262,30 @@ METRICS: tuple[MetricDefinition, ...] = (
         "1 while a breaker stops all acts, 0 after it was released.",
         lambda board: (((name,), float(on)) for name, on in board.breaker_states().items()),
         ("name",),
+    ),
+    MetricDefinition(
+        "gpu_pruner_ledger_backlog",
+        GAUGE,
+        "Cycles whose history is not in the database yet; absent where no history is kept.",
+        _ledger(lambda state: state.backlog),
+    ),
+    MetricDefinition(
+        "gpu_pruner_ledger_last_success_timestamp_seconds",
+        GAUGE,
+        "When history was written to the database last, Unix time; absent before the first.",
+        _ledger(lambda state: state.last_success_at),
+    ),
+    MetricDefinition(
+        "gpu_pruner_ledger_failures_total",
+        COUNTER,
+        "Attempts to write history to the database that failed; what they held is kept aside.",
+        _ledger(lambda state: state.failures),
+    ),
+    MetricDefinition(
+        "gpu_pruner_ledger_lost_total",
+        COUNTER,
+        "Cycles whose history is lost: neither database nor spool nor memory had room for it.",
+        _ledger(lambda state: state.lost),
     ),
 )
 """Every metric, in the order in which it is exposed."""

@@ -31,6 +31,7 @@ _FILES: tuple[Keys, ...] = (
     ("prometheus", "token_file"),
     ("prometheus", "ca_file"),
     ("kubernetes", "kubeconfig"),
+    ("ledger", "password_file"),
 )
 """Settings that name a file which has to be there."""
 

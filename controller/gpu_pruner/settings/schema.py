@@ -27,6 +27,7 @@ from gpu_pruner.settings.credentials import Headers, Token
 from gpu_pruner.settings.durations import format_duration
 from gpu_pruner.settings.hubs import HubSettings, one_hub_each
 from gpu_pruner.settings.lease import LeaseSettings
+from gpu_pruner.settings.ledger import LedgerSettings
 from gpu_pruner.settings.levers import (
     KIND_LETTERS,
     KINDS,
@@ -286,6 +287,9 @@ class Settings(Section):
     )
     lease: LeaseSettings = Field(
         default=LeaseSettings(), description="Which of several replicas acts."
+    )
+    ledger: LedgerSettings = Field(
+        default=LedgerSettings(), description="Where history is kept, and for how long."
     )
     listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
     listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+KILLS = 40
+
+
+@pytest.mark.parametrize("database", ["there", "away"])
+def test_kill_nine_anywhere_loses_nothing_acknowledged(database: str) -> None:
+    """With the database there a cycle is committed; with it away it is in the spool."""
+    done = subprocess.run(
+        [sys.executable, "-m", "support.killed_keeper", database, str(KILLS)],
+        cwd=TESTS,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    kills = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(kills) == KILLS
+    for kill in kills:
+        assert kill["lost"] == 0, kill
+        ours = [f"killed-{number}" for number in range(1, len(kill["cycles"]) + 1)]
+        assert kill["cycles"] == ours, kill
+        assert len(ours) >= kill["acknowledged"], kill
+        # A cycle is there as a whole or not at all: its decision, and its minute of two GPUs.
+        assert kill["decisions"] == len(ours), kill
+        assert kill["seconds"] == 120 * max(0, len(ours) - 1), kill
+    # The kills did hit before, between and behind acknowledgements.
+    assert {kill["acknowledged"] for kill in kills} >= {0, 1, 2}
