@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import pty
 import re
 import signal
 import ssl
@@ -440,6 +441,22 @@ async def test_a_reader_who_has_seen_enough_is_no_error_of_ours(tmp_path):
             done = await ended("sh", "-c", f"{quoted} | true")
             assert "Traceback" not in done.stderr
             assert "Exception ignored" not in done.stderr
+
+
+async def test_somebody_at_a_terminal_is_told_what_is_waited_for(tmp_path):
+    async with place(tmp_path) as it:
+        with ScriptedServer(default=Answer(hang=True)) as silent:
+            it.prometheus = silent.url
+            ours, theirs = pty.openpty()
+            process = await asyncio.create_subprocess_exec(
+                *command(it), stdout=asyncio.subprocess.DEVNULL, stderr=theirs
+            )
+            os.close(theirs)
+            told = await asyncio.to_thread(os.read, ours, 1000)
+            process.kill()
+            await process.wait()
+            os.close(ours)
+    assert told == b"gpu-pruner: waiting for the telemetry source\r\n"
 
 
 async def test_somebody_who_interrupts_it_need_not_wait(tmp_path):

@@ -31,8 +31,9 @@ class _NodeCoverage:
     devices: int
     """Whole GPUs, however many slices they have."""
     seen: int
-    """Steps with a sample of the primary signal, of the device with the fewest."""
+    """Steps with a sample of the primary signal, of the device with the smallest share of them."""
     steps: int
+    """Steps that this device is judged by: those with utilisation only have twice as many."""
     newest_at: Timestamp
     """Newest sample of any of its devices."""
 
@@ -74,22 +75,26 @@ def findings(
 
 
 def _by_node(evidence: Iterable[DeviceEvidence]) -> dict[str, _NodeCoverage]:
-    boards: dict[str, set[str]] = {}
-    found: dict[str, _NodeCoverage] = {}
+    nodes: dict[str, list[DeviceEvidence]] = {}
     for one in evidence:
-        key = node_key(one.node)
-        boards.setdefault(key, set()).add(one.device.uuid)
-        primary = primary_of(one)
-        newest = max((signal.newest_at for signal in one.signals), default=0.0)
-        seen = one.period.steps if primary is None else min(primary.seen_steps, one.period.steps)
-        before = found.get(key)
-        found[key] = _NodeCoverage(
-            devices=len(boards[key]),
-            seen=seen if before is None else min(seen, before.seen),
-            steps=one.period.steps,
-            newest_at=newest if before is None else max(newest, before.newest_at),
-        )
-    return found
+        nodes.setdefault(node_key(one.node), []).append(one)
+    return {key: _node(found) for key, found in nodes.items()}
+
+
+def _node(found: list[DeviceEvidence]) -> _NodeCoverage:
+    covered = [
+        (min(primary.seen_steps, one.period.steps), one.period.steps)
+        for one in found
+        if (primary := primary_of(one)) is not None and one.period.steps
+    ]
+    # A device without a primary signal is told of by its fields.
+    seen, steps = min(covered, key=lambda one: one[0] / one[1], default=(0, 0))
+    return _NodeCoverage(
+        devices=len({one.device.uuid for one in found}),
+        seen=seen,
+        steps=steps,
+        newest_at=max((signal.newest_at for one in found for signal in one.signals), default=0.0),
+    )
 
 
 def _gpu_nodes(view: ClusterView) -> Iterator[NodeRecord]:
@@ -145,19 +150,27 @@ def _thin(
     nodes: list[NodeRecord], found: dict[str, _NodeCoverage], rules: Rules
 ) -> Iterator[Finding]:
     covered = {one.name: found[node_key(one.name)] for one in nodes}
-    steps = max(one.steps for one in covered.values())
-    needed = max(1, int(rules.coverage_ratio * steps))
-    thin = [f"{name} ({one.seen})" for name, one in covered.items() if one.seen < needed]
+    covered = {name: one for name, one in covered.items() if one.steps}
+    thin = [
+        f"{name} ({one.seen} of {one.steps})"
+        for name, one in covered.items()
+        if one.seen < _needed(one, rules)
+    ]
     if thin:
-        told = f"{len(thin)} of {counted(len(nodes), 'node')} with telemetry, but not for the "
-        told += f"whole window ({needed} of {steps} steps are needed): {listed(thin)}"
+        told = f"{len(thin)} of {counted(len(nodes), 'node')} with telemetry, but not in "
+        told += f"{rules.coverage_ratio:.1%} of the steps of a window: {listed(thin)}"
         fix = "wait for a window, if the exporter is new; else look for scrapes that fail: "
         yield _finding(Level.WARN, told, f'{fix}avg_over_time(up{{job=~".*dcgm.*"}}[1h]) < 1')
-        return
-    fewest = min(covered, key=lambda name: covered[name].seen)
-    told = f"{counted(len(nodes), 'GPU node')} with fresh telemetry; the fewest steps are those of "
-    told += f"{fewest}, {covered[fewest].seen} of {steps} ({needed} are needed)"
-    yield _finding(Level.OK, told)
+    elif covered:
+        fewest = min(covered, key=lambda name: covered[name].seen / covered[name].steps)
+        one = covered[fewest]
+        told = f"{counted(len(covered), 'GPU node')} with fresh telemetry; the fewest steps are "
+        told += f"those of {fewest}, {one.seen} of {one.steps} ({_needed(one, rules)} are needed)"
+        yield _finding(Level.OK, told)
+
+
+def _needed(one: _NodeCoverage, rules: Rules) -> int:
+    return max(1, int(rules.coverage_ratio * one.steps))
 
 
 def _finding(level: Level, sentence: str, fix: str = "") -> Finding:

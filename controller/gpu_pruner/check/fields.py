@@ -60,6 +60,7 @@ def findings(survey: Survey, rules: Rules, *, proven: frozenset[Meter]) -> Itera
                 signal = BY_METRIC[metric].signal
                 counts[signal] = max(devices, counts.get(signal, 0))
         if counts:
+            # Energy is the board's, and its slices have the rest: the more of the two counts.
             yield from _model(model, counts, rules=rules, proven=proven)
 
 
@@ -90,12 +91,15 @@ def _model(
             f'wait until one of them works, or, if you know better: measurable_models: ["{model}"]'
         )
         yield _finding(Level.WARN, f"{told}never seen to show work on this model", fix)
-    yield _completeness(name, counts)
+    told_of = {Signal.ENGINE, Signal.UTIL} if primary is None else set()
+    yield _completeness(
+        name, counts, told_of={Signal.ENGINE} if primary is Signal.UTIL else told_of
+    )
 
 
-def _completeness(name: str, counts: Mapping[Signal, int]) -> Finding:
+def _completeness(name: str, counts: Mapping[Signal, int], *, told_of: set[Signal]) -> Finding:
     have = ", ".join(SIGNALS[one].word for one in Signal if one in counts)
-    missing = [one for one in WORTH_HAVING if one not in counts]
+    missing = [one for one in WORTH_HAVING if one not in counts and one not in told_of]
     if not missing:
         return _finding(Level.OK, f"{name}: {have}")
     lacks = ", ".join(SIGNALS[one].word for one in missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from gpu_pruner.check import cluster, coverage, devices, fields, telemetry
 from gpu_pruner.check.cluster import ClusterLook, Guard
@@ -143,6 +144,14 @@ def test_a_node_is_silent_from_the_age_on_at_which_a_cycle_calls_it_stale(
 def test_coverage_is_thin_below_what_a_cycle_needs(seen: int, level: Level) -> None:
     found = covered(evidence("GPU-1", seen=seen), nodes=(gpu_node("node-a", gpus=1),))
     assert [one.level for one in found] == [level]
+
+
+def test_a_device_that_is_judged_by_twice_the_window_makes_no_other_one_thin() -> None:
+    longer = structs.replace(
+        evidence("GPU-2", seen=70), period=Period.ending(NOW, length=4200, step_seconds=60)
+    )
+    [found] = covered(evidence("GPU-1"), longer, nodes=(gpu_node("node-a"),))
+    assert found.level is Level.OK
 
 
 def test_missing_devices_are_told_but_not_where_devices_are_shared_or_sliced() -> None:
