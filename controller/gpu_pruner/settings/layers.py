@@ -51,6 +51,7 @@ Layer: TypeAlias = Mapping[Keys, Written]
 DEFAULT = Place(Origin.DEFAULT, "default")
 _URL: Keys = ("prometheus", "url")
 _EXPORTERS: Keys = ("scrape", "exporters")
+_CREDENTIALS: frozenset[Keys] = frozenset({("prometheus", "token_file"), ("prometheus", "ca_file")})
 
 
 def layer_of_document(document: Document) -> Layer:
@@ -119,6 +120,21 @@ def with_one_source(written: dict[Keys, Written]) -> tuple[dict[Keys, Written], 
     if url is None and all(one.place.for_all for one in section):
         return _without(written, _URL[:1]), []
     return written, []
+
+
+def without_foreign_credentials(written: dict[Keys, Written]) -> dict[Keys, Written]:
+    """Leave out a preset's token and authority where the URL is not the preset's own.
+
+    A token is for one server: it is never sent to another that somebody names.
+    """
+    url = written.get(_URL)
+    if url is None or url.place.origin is Origin.PRESET:
+        return written
+    return {
+        keys: one
+        for keys, one in written.items()
+        if keys not in _CREDENTIALS or one.place.origin is not Origin.PRESET
+    }
 
 
 def _without(written: dict[Keys, Written], keys: Keys) -> dict[Keys, Written]:

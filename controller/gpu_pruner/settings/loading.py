@@ -22,6 +22,7 @@ from gpu_pruner.settings.layers import (
     merged,
     nested,
     with_one_source,
+    without_foreign_credentials,
 )
 from gpu_pruner.settings.presets import layer_of_preset
 from gpu_pruner.settings.problems import Problem, message_of, refused
@@ -93,7 +94,7 @@ def load(
     told = merged([layer_of_document(document), *layers])
     preset = told.get(("preset",))
     told = merged([layer_of_preset(preset.value if preset else None), told])
-    found, conflicts = with_one_source(told)
+    found, conflicts = with_one_source(without_foreign_credentials(told))
     wrong = [*problems, *conflicts]
     try:
         settings = Settings.model_validate(nested(_with_words(found)))

@@ -1,8 +1,9 @@
 """What is the same on every cluster of one make, so that nobody has to look it up.
 
 A preset stands below everything that is written: file, variables and flags win over each value of
-it. It holds only what is a fact of the platform; where the address of the metrics depends on a
-project, region or workspace, it has to be given.
+it. With another URL its token is not used: that is for its own server. It holds only what is a fact
+of the platform; where the address of the metrics depends on a project, region or workspace, it has
+to be given.
 """
 
 from __future__ import annotations
