@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from support.audit import Entry
 from support.custom_kinds import install_kinds
@@ -21,6 +22,9 @@ from support.product import OURS, install
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.kube.halting import is_paused_by_us
+from gpu_pruner.kube.resources import ALL
+from gpu_pruner.kube.wire import Owner
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.commands import resume_command
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
@@ -143,6 +147,7 @@ async def test_a_pause_is_one_patch_that_a_restore_takes_back_to_the_letter(
     record = decode(text(lever, "metadata", "annotations", PAUSED))
     assert record is not None, "the pause record was pruned"
     assert (record.uid, record.lever) == (text(lever, "metadata", "uid"), text(lever, "kind"))
+    assert is_ours(lab, team, example), "nobody could tell that it is our pause"
     others = [shape(lab, team, one) for one in example.bodies[:-1]]
     assert others == before[:-1]
     [pause] = lever_writes(lab)
@@ -169,11 +174,13 @@ async def test_a_stop_that_a_person_made_after_ours_is_left_to_them(
 ) -> None:
     root = made(lab, team, example)
     assert (await paused(settings, root)).result is Result.DONE
+    assert is_ours(lab, team, example)
     stopped = seen(lab, team, example.lever)
     person = undone(example), redone(stopped, example)
     for patch in person:
         merge(lab, team, example.lever, patch)
     mine = shape(lab, team, example.lever)
+    assert not is_ours(lab, team, example)
 
     outcome = await restored(settings, root)
 
@@ -200,6 +207,28 @@ async def test_the_line_that_people_are_told_lets_it_run_again(
     outcome = await restored(settings, root)
     assert (outcome.result, "restarted it already" in outcome.detail) == (Result.DONE, True)
     assert shape(lab, team, example.lever) == (spec, notes)
+
+
+@each_example
+async def test_a_record_that_a_person_wrote_anew_is_theirs(
+    lab: Lab, team: str, settings: KubernetesSettings, example: Example
+) -> None:
+    root = made(lab, team, example)
+    assert (await paused(settings, root)).result is Result.DONE
+    record = text(seen(lab, team, example.lever), "metadata", "annotations", PAUSED)
+    for changed in (record.replace("No GPU work.", "Mine."), record):
+        merge(lab, team, example.lever, {"metadata": {"annotations": {PAUSED: changed}}})
+
+    assert not is_ours(lab, team, example)
+
+
+def is_ours(lab: Lab, team: str, example: Example) -> bool:
+    """Whether the API server names us as who stopped the lever object and wrote the record."""
+    body = example.lever
+    name, fields = text(body, "metadata", "name"), ("--show-managed-fields", "-o", "json")
+    told = lab.kubectl("get", _word(body), name, "-n", team, *fields)
+    [resource] = [one for one in ALL if one.kind == text(body, "kind")]
+    return is_paused_by_us(msgspec.json.decode(told, type=Owner), resource)
 
 
 def stopper(lever: JsonObject, example: Example) -> object:

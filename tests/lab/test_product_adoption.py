@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from support.controller import Controller
+from support.forgotten import books, forget
 from support.lab import Lab
 from support.product import Product, a_world, phases, told, until
 
 from gpu_pruner.model.annotations import PAUSED
-from gpu_pruner.sim.tree import JsonObject, elements, number, text
+from gpu_pruner.sim.tree import JsonObject, number, text
 from gpu_pruner.sim.world import Behaviour, Workload
 
 pytestmark = [pytest.mark.lab, pytest.mark.prometheus, pytest.mark.timeout(300)]
@@ -33,11 +34,6 @@ def product(lab: Lab, team: str, tmp_path: Path) -> Iterator[Product]:
         yield running
 
 
-def books(product: Product, team: str) -> list[JsonObject]:
-    path = f"/apis/gpu-pruner.io/v1alpha1/namespaces/{team}/gpuworkloads"
-    return elements(product.get(path), "items")
-
-
 def cycles(controller: Controller, count: int) -> None:
     """Let the controller end a number of cycles."""
 
@@ -56,8 +52,7 @@ def test_what_we_paused_stays_paused_and_can_be_resumed_though_its_gpuworkload_i
     with product.controller() as controller:
         controller.until_told(server, state="Paused")
         controller.until_told(batch, state="Paused")
-        lab.kubectl("delete", "gpuworkloads", "--all", "-n", team)
-        until(lambda: len(books(product, team)) == 2)
+        forget(product, team)
         controller.until_told(server, state="Paused")
     lab.kubectl("delete", "gpuworkloads", "--all", "-n", team)
 

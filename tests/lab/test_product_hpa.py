@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 from support.between import Between
+from support.forgotten import books
 from support.lab import Lab
 from support.product import Product, Thing, a_world, phases, record, until
 
 from gpu_pruner.model.annotations import PAUSED
-from gpu_pruner.sim.tree import JsonObject, elements, mapping, number, text
+from gpu_pruner.sim.tree import JsonObject, elements, number, text
 from gpu_pruner.sim.world import Workload
 
 pytestmark = [pytest.mark.lab, pytest.mark.prometheus, pytest.mark.timeout(300)]
@@ -58,7 +59,8 @@ def test_its_size_is_paused_and_given_back_and_it_scales_on(
 
         assert product.size(ref) == 3
         assert PAUSED not in product.annotations(ref)
-        assert text(book(product, team), "status", "contestedBy") == ""
+        [book] = books(product, team)
+        assert text(book, "status", "contestedBy") == ""
         assert [one.told for one in product.workload_writes()] == [pause.told]
 
 
@@ -147,13 +149,6 @@ def refusal(product: Product, command: str, ref: str) -> str:
 def cycle(controller) -> int:
     """Return the number of the last cycle."""
     return number(controller.get("/api/v1/workloads"), "cycle", "number")
-
-
-def book(product: Product, team: str) -> JsonObject:
-    """Return the only GPUWorkload of a namespace."""
-    path = f"/apis/gpu-pruner.io/v1alpha1/namespaces/{team}/gpuworkloads"
-    [found] = elements(product.get(path), "items")
-    return mapping(found)
 
 
 def ask_for(product: Product, team: str, least: int) -> None:

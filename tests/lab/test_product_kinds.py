@@ -216,7 +216,7 @@ def play(product: Product, refs: Mapping[str, str], kubeconfig: Path) -> Run:
             {"for": "4h", "reason": "a demonstration"},
             token=a_person(product.lab, product.team),
         )
-        assert text(kept, "keepBy").endswith(":jo"), kept
+        assert text(kept, "by").endswith(":jo"), kept
     found = {kind: product.object(ref) for kind, ref in refs.items()}
     return Run(
         refs=refs,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.custom_kinds import install_kinds
+from support.forgotten import forget
 from support.kueue import QUEUE, workload_name
 from support.lab import Lab
 from support.lever_objects import JOB
@@ -55,13 +56,15 @@ def test_an_admitted_job_is_only_warned_and_once_allowed_paused_and_admitted_ane
             assert record(pause)["lever"] == "Workload"
             assert record(pause)["name"] == workload_name("train")
 
+            forget(product, team)
+            controller.until_told(ref, state="Paused")
             product.by_hand("resume", ref)
             controller.until_told(ref, state="Watching")
             until(lambda: product.ready(team) == 1)
 
         writes = product.writes()
         assert [one.told for one in writes if one.response_status.code >= 300] == []
-        assert phases(writes)[-3:] == ["Pausing", "Paused", "Watching"]
+        assert phases(writes)[-4:] == ["Pausing", "Paused", "Paused", "Watching"]
         assert told(writes)[-2:] == ["GpuIdlePaused", "GpuIdleRestored"]
         assert [one.told for one in product.workload_writes()] == [pause.told]
         assert child(product.object(ref), "spec", "suspend") is False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.forgotten import forget
 from support.lab import Lab
 from support.own_kind import (
     GROUP,
@@ -85,13 +86,17 @@ def test_it_is_warned_paused_gone_and_resumed_as_the_settings_say(
             assert mapping(pause.request_object, "spec") == change
             assert record(pause)["lever"] == "Server"
 
+            forget(product, team)
+            controller.until_told(ref, state="Paused")
             product.by_hand("resume", ref, *config)
             controller.until_told(ref, state="Watching")
             until(lambda: product.ready(team) == 3)
 
         writes = product.writes()
         assert [one.told for one in writes if one.response_status.code >= 300] == []
-        assert phases(writes) == ["Nominated", "Warned", "Pausing", "Paused", "Watching"]
+        assert phases(writes) == [
+            *("Nominated", "Warned", "Pausing", "Paused", "Paused", "Watching")
+        ]
         assert told(writes) == ["GpuIdleWarning", "GpuIdlePaused", "GpuIdleRestored"]
         assert [one.told for one in product.workload_writes()] == [pause.told]
         assert mapping(product.object(ref), "spec") == child(SERVER, "spec")
