@@ -149,3 +149,17 @@ async def test_a_check_hears_the_step_that_is_not_over(server: VictoriaMetrics) 
     finally:
         await source.close()
     assert only(tracks, Signal.ENGINE) == {step_of(at): 0.6}
+
+
+async def test_it_is_named_for_what_it_is_and_its_devices_are_counted(
+    server: VictoriaMetrics, now: float
+) -> None:
+    source = PrometheusSource(PrometheusSettings(url=server.url), clock=ManualClock(now))
+    try:
+        survey = await source.survey(now=now)
+    finally:
+        await source.close()
+    assert (survey.product, survey.version) == ("VictoriaMetrics", "")
+    assert [(one.name, one.native) for one in survey.jobs] == [("dcgm-exporter", 0)]
+    assert survey.jobs[0].exported == survey.jobs[0].series > 0
+    assert survey.models[""][ENERGY] == 1

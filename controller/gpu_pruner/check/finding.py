@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec import structs
 
 
 class Level(StrEnum):
@@ -65,12 +66,18 @@ NAMED = 5
 
 
 def checkup(findings: Iterable[Finding]) -> Checkup:
-    """Put findings in order."""
-    ordered = sorted(
-        findings, key=lambda one: (_PLACES.index(one.area), -_GRAVITY.index(one.level))
-    )
+    """Put findings in order, fit for a terminal: names of models and jobs are other people's."""
+    shown = [
+        structs.replace(one, sentence=_printable(one.sentence), fix=_printable(one.fix, "\n"))
+        for one in findings
+    ]
+    ordered = sorted(shown, key=lambda one: (_PLACES.index(one.area), -_GRAVITY.index(one.level)))
     worst = max((one.level for one in ordered), key=_GRAVITY.index, default=Level.OK)
     return Checkup(level=worst, findings=tuple(ordered))
+
+
+def _printable(text: str, also: str = "") -> str:
+    return "".join(one if one.isprintable() or one in also else "?" for one in text)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gpu_pruner.model.foreign import quoted
+
 
 class Backend(StrEnum):
     """What kind of server answers."""
@@ -84,10 +86,15 @@ def recognise(body: bytes | bytearray, headers: Mapping[str, str]) -> Backend:
     return Backend.THANOS if major == "0" else Backend.PROMETHEUS
 
 
-def version_told(body: bytes | bytearray) -> str:
-    """Return the version that an answer to ``/api/v1/status/buildinfo`` tells; empty: none."""
+def version_told(body: bytes | bytearray, backend: Backend) -> str:
+    """Return the version that an answer to ``/api/v1/status/buildinfo`` tells; empty: none.
+
+    VictoriaMetrics tells that of the server that it imitates.
+    """
+    if backend is Backend.VICTORIA_METRICS:
+        return ""
     try:
-        return _ANSWER.decode(body).data.version[:_LONGEST_VERSION]
+        return quoted(_ANSWER.decode(body).data.version[:_LONGEST_VERSION])
     except msgspec.DecodeError:
         return ""
 

@@ -161,7 +161,8 @@ class Transport:
             PrometheusError: it does not answer at all.
         """
         response, body = self._exchange("GET", f"{self.url}/api/v1/status/buildinfo", None)
-        return recognise(body, response.headers), version_told(body)
+        backend = recognise(body, response.headers)
+        return backend, version_told(body, backend)
 
     def _exchange(
         self, method: str, url: str, form: Mapping[str, str | int | float] | None

@@ -329,6 +329,17 @@ def test_findings_stand_by_area_the_worst_first() -> None:
     assert checkup([]).level is Level.OK
 
 
+def test_a_foreign_name_cannot_write_to_the_terminal() -> None:
+    found = levels_as_printed(of_model(*EVERYTHING[:1], model="NVIDIA\x1b[2JX\n\x07"))
+    assert not [one for one in found if not one.replace("\n", "").isprintable()]
+    assert any("NVIDIA?[2JX??" in one for one in found)
+
+
+def levels_as_printed(survey: Survey) -> list[str]:
+    found = checkup(fields.findings(survey, RULES, proven=frozenset())).findings
+    return [text for one in found for text in (one.sentence, one.fix)]
+
+
 def test_long_lists_are_cut_and_numbers_agree() -> None:
     assert listed(list("abcde")) == "a, b, c, d, e"
     assert listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
