@@ -2,7 +2,8 @@
 
 Looks before every cycle. A ConfigMap that is mounted as a directory changes by a swapped link, so
 what counts is the content behind the name. A file that is wrong changes nothing: it is told once,
-in the log and by a metric, and the old settings hold until a right one is there.
+in the log and by a metric, and the old settings hold until a right one is there. So does one that
+was emptied, because that is what a file looks like while it is written.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from gpu_pruner.cli.wiring import kept_seconds
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.rules import Rules
+from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.reloads import Reloads
 from gpu_pruner.settings.document import LARGEST, Document, read_document
 from gpu_pruner.settings.reloading import changes, taken_over
 from gpu_pruner.settings.schema import Settings
+
+_SETTLING: Seconds = 1.0
+"""How long a file has to stay the same: editors empty it before they write it."""
 
 _log = structlog.get_logger(__name__)
 
@@ -61,6 +66,9 @@ class SettingsFile:
         seen = await asyncio.to_thread(_fingerprint, self.file)
         if seen == self._seen:
             return
+        await clock.sleep(_SETTLING)
+        if await asyncio.to_thread(_fingerprint, self.file) != seen:
+            return  # it is still being written: the next cycle looks again
         self._seen = seen
         try:
             document = await asyncio.to_thread(read_document, self.file)
@@ -87,6 +95,8 @@ class SettingsFile:
         Raises:
             ConfigurationError: it is wrong, or cannot hold without a restart.
         """
+        if not document.values:
+            raise ConfigurationError("says nothing any more", path=document.name)
         wanted = loaded_with(document, self.flags).settings
         settings = taken_over(self.started_with, wanted)
         scraped = settings.prometheus is None and settings.scrape.exporters

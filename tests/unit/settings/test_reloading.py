@@ -68,7 +68,7 @@ async def test_a_swapped_config_map_holds_from_the_next_cycle_on(tmp_path: Path)
     (rules,) = stage.obeyed
     assert (rules.window_seconds, rules.mode) == (3600.0, Mode.DRY_RUN)
     assert stage.settings.settings.listen_port == 8080
-    assert (stage.metric("successful"), stage.metric("success_timestamp_seconds")) == (1, 1060)
+    assert (stage.metric("successful"), stage.metric("success_timestamp_seconds")) == (1, 1061)
     assert await stage.look() == []
     assert len(stage.obeyed) == 1
 
@@ -78,6 +78,8 @@ async def test_a_swapped_config_map_holds_from_the_next_cycle_on(tmp_path: Path)
     [
         ("widow_seconds: 1h\n", ":1:1: widow_seconds: is no setting; did you mean window_seconds?"),
         ("a: [\n", "is not YAML"),
+        ("", "says nothing any more"),
+        ("# confirmations: 3\n", "says nothing any more"),
         ("window_seconds: 1m\n", "shorter than 4 steps"),
     ],
 )
@@ -97,7 +99,7 @@ async def test_a_wrong_file_changes_nothing_and_is_told_once(
     stage.mount("window_seconds: 50m\n")
     (line,) = await stage.look()
     assert line["changed"] == ["window_seconds: 40m → 50m"]
-    assert (stage.metric("successful"), stage.metric("success_timestamp_seconds")) == (1, 1060)
+    assert (stage.metric("successful"), stage.metric("success_timestamp_seconds")) == (1, 1062)
 
 
 async def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
@@ -106,6 +108,22 @@ async def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     (line,) = await stage.look()
     assert "cannot be read" in str(line["error"])
     assert (stage.obeyed, await stage.look()) == ([], [])
+
+
+async def test_a_file_that_is_still_being_written_is_left_for_the_next_cycle(
+    tmp_path: Path,
+) -> None:
+    class Writing(ManualClock):
+        async def sleep(self, seconds: float) -> None:
+            stage.mount("confirmations: 4\n")
+
+    stage = Stage(tmp_path, "confirmations: 2\n")
+    stage.mount("confirmations: 3\n")
+    stage.clock = Writing(1000.0)
+    assert (await stage.look(), stage.obeyed) == ([], [])
+    stage.clock = ManualClock(1060.0)
+    (line,) = await stage.look()
+    assert line["changed"] == ["confirmations: 2 → 4"]
 
 
 async def test_a_flag_wins_over_a_changed_file_too(tmp_path: Path) -> None:
