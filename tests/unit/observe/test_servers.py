@@ -132,6 +132,12 @@ def test_a_hub_that_does_not_answer_leaves_its_servers_out_of_sight() -> None:
     assert found.owners == {}
 
 
+def test_without_an_answer_a_paused_server_is_not_said_to_be_stopped() -> None:
+    view = ClusterView(books={ROOT.uid: kept(Phase.PAUSED)})
+
+    assert with_servers(view, {SPACE: None}).owners == {}
+
+
 def test_a_pod_whose_server_the_hub_does_not_count_as_active_proves_nothing() -> None:
     view = seen(None, pod(), book=kept(Phase.PAUSING))
 
