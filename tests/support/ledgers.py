@@ -72,9 +72,11 @@ def cycle(*decisions: Decision, at: float, number: int = 1, **more: Any) -> Cycl
     return replace(report, started_at=at, finished_at=at + 1, plan=plan)
 
 
-def cycles(*decisions: Decision, begin: float, count: int) -> Sequence[CycleReport]:
-    """Return so many cycles, a minute apart, which all decide the same."""
-    return [cycle(*decisions, at=begin + 60 * index, number=index + 1) for index in range(count)]
+def cycles(
+    *decisions: Decision, begin: float, count: int, every: float = 60
+) -> Sequence[CycleReport]:
+    """Return so many cycles, a minute apart or as told, which all decide the same."""
+    return [cycle(*decisions, at=begin + every * index, number=index + 1) for index in range(count)]
 
 
 def limit_pages(engine: Engine, pages: int) -> None:

@@ -28,6 +28,7 @@ from gpu_pruner.cli.options import (
 from gpu_pruner.cli.printing import output_option
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.cli.reloading import SettingsFile
+from gpu_pruner.cli.report import report
 from gpu_pruner.cli.rust_flags import log_level
 from gpu_pruner.cli.settings_output import print_settings, schema
 from gpu_pruner.cli.wishes import exempt, keep, release
@@ -190,6 +191,7 @@ command_line.add_command(keep)
 command_line.add_command(keep, "extend")
 command_line.add_command(exempt)
 command_line.add_command(release)
+command_line.add_command(report)
 
 
 @command_line.command()

@@ -22,6 +22,7 @@ from gpu_pruner.settings.platforms import Platform
 from gpu_pruner.settings.schema import ProfileName, kinds_from_letters
 
 __all__ = [
+    "config_options",
     "controller_options",
     "kubernetes_options",
     "printing_options",
@@ -270,6 +271,11 @@ def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def config_options(command: F) -> F:
+    """Add the flags of a command that only needs the settings file."""
+    return _with(_KUBERNETES[:1] + _LOGGING, command)
 
 
 def kubernetes_options(command: F) -> F:

@@ -1,0 +1,129 @@
+"""What idle GPUs cost and what pauses gave back: by namespace, owner, workload and model.
+
+Pure sums of what the ledger knows. GPU hours are GPUs times hours. Money appears only with a price
+table, and what has no price is told beside it in hours, never as 0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import msgspec
+
+from gpu_pruner.model.units import HOUR, rfc3339
+from gpu_pruner.record.ledger.usage import PAUSED, Usage, Use
+from gpu_pruner.settings.prices import PriceTable
+
+_CENT = Decimal("0.01")
+_DIGITS = 4
+"""Of GPU hours: a thousandth of a minute is below what cycles can tell."""
+
+
+class Cost(msgspec.Struct, frozen=True, rename="camel"):
+    """Money for some GPU hours."""
+
+    amount: str | None
+    """For those that have a price, to the hundredth; null where none has."""
+    gpu_hours_without_price: float
+
+
+class SavingsRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One namespace, owner, workload or model, or everything."""
+
+    name: str
+    """Empty for GPU hours that have no owner, or no known model."""
+    held_gpu_hours: float
+    """Held by pods: active, idle and unknown together."""
+    idle_gpu_hours: float
+    unknown_gpu_hours: float
+    """Nothing could be said: neither idle nor at work."""
+    returned_gpu_hours: float
+    """GPUs held before a pause, for as long as it lasted."""
+    idle_cost: Cost | None = None
+    """Absent without a price table."""
+    returned_cost: Cost | None = None
+
+
+class Savings(msgspec.Struct, frozen=True, rename="camel"):
+    """The report. Times are RFC 3339, UTC."""
+
+    begin: str
+    end: str
+    history_begins: str | None
+    """The first cycle within; what was before it is not in the sums. Null where there is none."""
+    currency: str | None
+    total: SavingsRow
+    namespaces: tuple[SavingsRow, ...]
+    """Each list: most idle GPU hours first."""
+    owners: tuple[SavingsRow, ...]
+    workloads: tuple[SavingsRow, ...]
+    models: tuple[SavingsRow, ...]
+    models_without_price: tuple[str, ...]
+
+
+def savings(usage: Usage, prices: PriceTable | None) -> Savings:
+    """Return the report on some usage."""
+    models = {use.model for use in usage.uses}
+    unpriced = sorted(one for one in models if prices is not None and prices.of(one) is None)
+    first = usage.first_cycle_at
+    return Savings(
+        begin=rfc3339(usage.begin),
+        end=rfc3339(usage.end),
+        history_begins=None if first is None else rfc3339(first),
+        currency=prices.currency if prices else None,
+        total=_row("", usage.uses, prices),
+        namespaces=_rows(usage.uses, prices, by=lambda use: use.namespace),
+        owners=_rows(usage.uses, prices, by=lambda use: use.owner),
+        workloads=_rows(usage.uses, prices, by=lambda use: use.workload),
+        models=_rows(usage.uses, prices, by=lambda use: use.model),
+        models_without_price=tuple(unpriced),
+    )
+
+
+def _rows(
+    uses: Iterable[Use], prices: PriceTable | None, *, by: Callable[[Use], str]
+) -> tuple[SavingsRow, ...]:
+    parts: defaultdict[str, list[Use]] = defaultdict(list)
+    for use in uses:
+        parts[by(use)].append(use)
+    rows = (_row(name, part, prices) for name, part in parts.items())
+    return tuple(
+        sorted(rows, key=lambda row: (-row.idle_gpu_hours, -row.returned_gpu_hours, row.name))
+    )
+
+
+def _row(name: str, uses: Iterable[Use], prices: PriceTable | None) -> SavingsRow:
+    of_state: defaultdict[str, list[Use]] = defaultdict(list)
+    for use in uses:
+        of_state[use.state].append(use)
+    hours = {state: _hours(part) for state, part in of_state.items()}
+    held = [use for state, part in of_state.items() if state != PAUSED for use in part]
+    return SavingsRow(
+        name=name,
+        held_gpu_hours=_hours(held),
+        idle_gpu_hours=hours.get("idle", 0.0),
+        unknown_gpu_hours=hours.get("unknown", 0.0),
+        returned_gpu_hours=hours.get(PAUSED, 0.0),
+        idle_cost=_cost(of_state["idle"], prices),
+        returned_cost=_cost(of_state[PAUSED], prices),
+    )
+
+
+def _hours(uses: Iterable[Use]) -> float:
+    return round(sum(use.seconds for use in uses) / HOUR, _DIGITS)
+
+
+def _cost(uses: list[Use], prices: PriceTable | None) -> Cost | None:
+    if prices is None:
+        return None
+    amount, priced, bare = Decimal(0), not uses, []
+    for use in uses:
+        price = prices.of(use.model)
+        if price is None:
+            bare.append(use)
+        else:
+            amount, priced = amount + price * Decimal(use.seconds) / Decimal(HOUR), True
+    shown = str(amount.quantize(_CENT, ROUND_HALF_EVEN)) if priced else None
+    return Cost(amount=shown, gpu_hours_without_price=_hours(bare))
