@@ -25,7 +25,7 @@ from gpu_pruner.settings.layers import (
     without_foreign_credentials,
 )
 from gpu_pruner.settings.presets import layer_of_preset
-from gpu_pruner.settings.problems import Problem, message_of, refused
+from gpu_pruner.settings.problems import Problem, findings, message_of, refused
 from gpu_pruner.settings.schema import Settings
 
 _FILES: tuple[Keys, ...] = (
@@ -121,13 +121,13 @@ def _with_words(written: Mapping[Keys, Written]) -> dict[Keys, Written]:
 def _invalid(
     error: ValidationError, written: Mapping[Keys, Written], document: Document
 ) -> Iterable[Problem]:
-    for one in error.errors(include_url=False):
-        keys = tuple(str(part) for part in one["loc"])
+    for finding in findings(error):
+        keys = finding.keys
         if not keys:
             keys = next((some for some in _OF_ALL if some in written), _OF_ALL[0])
         setting = field_at(Settings, keys)
         message = message_of(
-            one,
+            finding,
             known=names_at(Settings, keys[:-1]),
             elsewhere=map(".".join, all_settings(Settings)),
             secret=setting is not None and is_secret(setting),

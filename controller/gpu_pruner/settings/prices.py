@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from gpu_pruner.settings.document import read_document
-from gpu_pruner.settings.problems import Problem, message_of, refused
+from gpu_pruner.settings.problems import Problem, findings, message_of, refused
 from gpu_pruner.settings.section import Section
 
 
@@ -40,10 +40,9 @@ def read_prices(file: Path) -> PriceTable:
         table = PriceTable.model_validate(document.values)
     except ValidationError as error:
         problems = []
-        for one in error.errors(include_url=False):
-            keys = tuple(str(part) for part in one["loc"])
+        for one in findings(error):
             told = message_of(one, known=tuple(PriceTable.model_fields), elsewhere=(), secret=False)
-            problems.append(Problem(document.place(keys), ".".join(keys), told))
+            problems.append(Problem(document.place(one.keys), ".".join(one.keys), told))
         raise refused(problems) from None
     wrong = [
         Problem(document.place(("per_gpu_hour", model)), model, "must be a price of 0 or more")

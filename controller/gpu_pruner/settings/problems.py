@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 from typing_extensions import override
 
 from gpu_pruner.errors import ConfigurationError
@@ -81,27 +81,56 @@ def unknown(word: str, *, known: Iterable[str], elsewhere: Iterable[str]) -> str
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What validation found at one place."""
+
+    keys: tuple[str, ...]
+    """Path of the place; empty for the whole."""
+    kind: str
+    """pydantic's word for it."""
+    message: str
+    context: Mapping[str, object]
+    """Limits and the like."""
+    value: object
+    """What was given."""
+
+
+def findings(error: ValidationError) -> Iterator[Finding]:
+    """Yield everything that validation found, in its order."""
+    for one in error.errors(include_url=False):
+        yield Finding(
+            keys=tuple(str(part) for part in one["loc"]),
+            kind=one["type"],
+            message=one["msg"],
+            context=one.get("ctx", {}),
+            value=one["input"],
+        )
+
+
 def message_of(
-    error: ErrorDetails, *, known: Iterable[str], elsewhere: Iterable[str], secret: bool
+    finding: Finding, *, known: Iterable[str], elsewhere: Iterable[str], secret: bool
 ) -> str:
     """Say in plain words what validation found.
 
     Args:
-        error: as pydantic tells it, with its input.
+        finding: what pydantic tells.
         known: names that may stand where the error is, for one that is unknown.
         elsewhere: paths of all settings, for the same.
         secret: whether the value may be one, and is not to be repeated.
     """
-    kind, context = error["type"], error.get("ctx", {})
+    kind = finding.kind
     if kind == "extra_forbidden":
-        return unknown(str(error["loc"][-1]), known=known, elsewhere=elsewhere)
+        return unknown(finding.keys[-1], known=known, elsewhere=elsewhere)
     if kind == "value_error":
-        return error["msg"].removeprefix("Value error, ")
+        return finding.message.removeprefix("Value error, ")
     words = _WORDS.get(kind)
-    message = words(context) if words else error["msg"].replace("Input should be", "must be")
+    message = finding.message.replace("Input should be", "must be")
+    if words is not None:
+        message = words(finding.context)
     if secret or kind == "missing":
         return message
-    return f"{message}; found {_found(error['input'], repeats=kind in _REPEATING)}"
+    return f"{message}; found {_found(finding.value, repeats=kind in _REPEATING)}"
 
 
 _REPEATING = {"enum", "bool_parsing", "int_parsing", "float_parsing"}
