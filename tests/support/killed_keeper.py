@@ -22,14 +22,16 @@ from support.ledgers import a_keeper, cycle, holding, rows
 from support.manual_clock import NOON
 
 from gpu_pruner.model.verdict import Verdict
+from gpu_pruner.record.ledger.database import Database
 from gpu_pruner.settings.ledger import LedgerSettings
 
-CYCLES = 3
 _VERDICTS = (Verdict.IDLE, Verdict.ACTIVE, Verdict.UNKNOWN)
 
 
-def keep_until_killed(settings: LedgerSettings, kill_at: int, acknowledged: int) -> None:
-    """Keep the cycles; never returns."""
+def keep_until_killed(
+    settings: LedgerSettings, later: LedgerSettings, kill_at: int, acknowledged: int
+) -> None:
+    """Keep the cycles, the last one with other settings; never returns."""
     steps = 0
 
     def step(_frame: FrameType, what: str, _argument: object) -> None:
@@ -42,6 +44,8 @@ def keep_until_killed(settings: LedgerSettings, kill_at: int, acknowledged: int)
     keeper = a_keeper(settings, "killed")
     sys.setprofile(step)
     for number, verdict in enumerate(_VERDICTS):
+        if number == len(_VERDICTS) - 1:
+            keeper._database = Database(later)
         at = NOON + 60 * number
         keeper.take(cycle(holding(SERVER, 2, verdict=verdict), at=at, number=number + 1))
         if keeper.state.in_memory == 0:
@@ -51,17 +55,19 @@ def keep_until_killed(settings: LedgerSettings, kill_at: int, acknowledged: int)
     os._exit(0)
 
 
-def one_kill(kill_at: int, *, away: bool) -> tuple[str, dict[str, object]]:
+def one_kill(kill_at: int, *, database: str) -> tuple[str, dict[str, object]]:
     """Kill one child, and return what it had acknowledged, and what is there afterwards."""
     with tempfile.TemporaryDirectory() as directory:
         here = LedgerSettings(directory=Path(directory))
         nowhere = SecretStr(f"sqlite:///{directory}/missing/ledger.sqlite")
-        settings = here.model_copy(update={"dsn": nowhere}) if away else here
+        there = here.model_copy(update={"dsn": nowhere})
+        settings = here if database == "there" else there
+        later = there if database == "away" else here
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reading)
-            keep_until_killed(settings, kill_at, writing)
+            keep_until_killed(settings, later, kill_at, writing)
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             told = pipe.read().decode()
@@ -79,12 +85,12 @@ def one_kill(kill_at: int, *, away: bool) -> tuple[str, dict[str, object]]:
 
 def main() -> None:
     """Find out how many steps there are, and kill at that many of them, evenly spread."""
-    away, kills = sys.argv[1] == "away", int(sys.argv[2])
-    told, _ = one_kill(sys.maxsize, away=away)
+    database, kills = sys.argv[1], int(sys.argv[2])
+    told, _ = one_kill(sys.maxsize, database=database)
     steps = int(told.partition(".")[2])
     for n in range(kills):
         kill_at = 1 + n * steps // kills
-        told, found = one_kill(kill_at, away=away)
+        told, found = one_kill(kill_at, database=database)
         print(json.dumps({"kill_at": kill_at, "acknowledged": told.count("+"), **found}))  # noqa: T201
 
 

@@ -279,3 +279,26 @@ async def test_when_nobody_holds_anything_any_more_it_goes_on():
     cycle.clock.at += 60
     await cycle.run()
     assert stage.paused == ["train"]
+
+
+class History:
+    """Stands for the ledger: holds what it was told to write down."""
+
+    def __init__(self) -> None:
+        self.reports = []
+
+    def record(self, report):
+        self.reports.append(report)
+
+
+async def test_history_is_told_of_every_cycle_with_its_acts_and_of_those_that_failed():
+    cycle = Stage(due("train")).cycle()
+    cycle.history = History()
+    report = await cycle.run()
+    cycle.failed(START + 60, "the API server is away")
+    done, failed = cycle.history.reports
+    assert done is report
+    assert [(one.action, one.result) for one in done.outcomes if one.action == "pause"] == [
+        ("pause", Result.DONE)
+    ]
+    assert (failed.plan, failed.failure) == (None, "the API server is away")
