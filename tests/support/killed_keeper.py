@@ -1,6 +1,6 @@
 """Kills a process in the middle of writing history, again and again, and says what became of it.
 
-Run as a program: forks a child per kill point. The child keeps three cycles and says after each
+Run as a program: forks a child per kill point. The child keeps six cycles and says after each
 that it is kept; at its n-th step within the ledger's code or the libraries below it kills itself
 with SIGKILL. Then a new process settles what was left, and one line of JSON tells how many cycles
 were acknowledged, and how many are in the database.
@@ -25,7 +25,7 @@ from gpu_pruner.model.verdict import Verdict
 from gpu_pruner.record.ledger.database import Database
 from gpu_pruner.settings.ledger import LedgerSettings
 
-_VERDICTS = (Verdict.IDLE, Verdict.ACTIVE, Verdict.UNKNOWN)
+_VERDICTS = (Verdict.IDLE, Verdict.ACTIVE, Verdict.UNKNOWN) * 2
 
 
 def keep_until_killed(
@@ -42,10 +42,13 @@ def keep_until_killed(
                 os.kill(os.getpid(), signal.SIGKILL)
 
     keeper = a_keeper(settings, "killed")
-    sys.setprofile(step)
+    back = settings is not later
+    if not back:
+        sys.setprofile(step)
     for number, verdict in enumerate(_VERDICTS):
         if number == len(_VERDICTS) - 1:
             keeper._database = Database(later)
+            sys.setprofile(step)
         at = NOON + 60 * number
         keeper.take(cycle(holding(SERVER, 2, verdict=verdict), at=at, number=number + 1))
         if keeper.state.in_memory == 0:
@@ -63,6 +66,8 @@ def one_kill(kill_at: int, *, database: str) -> tuple[str, dict[str, object]]:
         there = here.model_copy(update={"dsn": nowhere})
         settings = here if database == "there" else there
         later = there if database == "away" else here
+        if database == "back":
+            a_keeper(here, "before").settle(now=NOON)  # makes the tables: the steps are to store
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
