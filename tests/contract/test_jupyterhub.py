@@ -11,8 +11,8 @@ from support.jupyterhubs import SCOPES, JupyterHub
 from support.memory_hub import MemoryHub
 
 from gpu_pruner.errors import ConfigurationError, HubError
-from gpu_pruner.hub import client as hub_client
-from gpu_pruner.hub.client import HubClient
+from gpu_pruner.jupyterhub import client as hub_client
+from gpu_pruner.jupyterhub.client import HubClient
 from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.settings.hubs import HubSettings
 

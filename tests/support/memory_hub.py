@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpu_pruner.errors import HubError
-from gpu_pruner.hub.answers import HubServer, refusal
+from gpu_pruner.jupyterhub.answers import HubServer, refusal
 from gpu_pruner.model.jupyterhub import ServerName
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol, TypeVar
 
-from gpu_pruner.hub.answers import HubServer
+from gpu_pruner.jupyterhub.answers import HubServer
 from gpu_pruner.kube.client import Page
 from gpu_pruner.kube.resources import Resource
 from gpu_pruner.model.jupyterhub import ServerName
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Hub(Protocol):
-    """`hub.client.HubClient`: one JupyterHub; failures are `HubError`."""
+    """`jupyterhub.client.HubClient`: one JupyterHub; failures are `HubError`."""
 
     @property
     def namespace(self) -> str:

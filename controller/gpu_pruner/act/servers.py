@@ -20,7 +20,7 @@ from gpu_pruner.act.ports import Cluster, Hub
 from gpu_pruner.act.server_books import book_about, server_in
 from gpu_pruner.act.wishes import wish_against
 from gpu_pruner.errors import ActionRefused, Conflict, HubError, PrunerError
-from gpu_pruner.hub.answers import HubServer
+from gpu_pruner.jupyterhub.answers import HubServer
 from gpu_pruner.kube.jupyterhub import server_of
 from gpu_pruner.kube.resources import PODS
 from gpu_pruner.kube.wire import Meta, OwnerMeta, Pod

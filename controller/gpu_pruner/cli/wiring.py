@@ -16,7 +16,7 @@ from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli import election
 from gpu_pruner.cli.collecting import settle
 from gpu_pruner.errors import ClusterError, ConfigurationError
-from gpu_pruner.hub.client import HubClient
+from gpu_pruner.jupyterhub.client import HubClient
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.kube.lease import lease_namespace
 from gpu_pruner.kube.lease_elector import Elector

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 import structlog
 
 from gpu_pruner.errors import HubError
-from gpu_pruner.hub.answers import Servers
-from gpu_pruner.hub.client import HubClient
+from gpu_pruner.jupyterhub.answers import Servers
+from gpu_pruner.jupyterhub.client import HubClient
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.observe.servers import with_servers
 

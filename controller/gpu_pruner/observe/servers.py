@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import msgspec
 
-from gpu_pruner.hub.answers import HubServer, Servers
+from gpu_pruner.jupyterhub.answers import HubServer, Servers
 from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.annotations import PAUSED
 from gpu_pruner.model.book import Book, Phase

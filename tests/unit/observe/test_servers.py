@@ -10,7 +10,7 @@ from support.manual_clock import NOON
 from support.memory_hub import MemoryHub
 
 from gpu_pruner.errors import HubError
-from gpu_pruner.hub.answers import HubServer
+from gpu_pruner.jupyterhub.answers import HubServer
 from gpu_pruner.model import jupyterhub
 from gpu_pruner.model.annotations import EXEMPT, PAUSED
 from gpu_pruner.model.book import Book, PauseRecord, Phase

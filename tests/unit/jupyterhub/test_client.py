@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from gpu_pruner.errors import HubError
-from gpu_pruner.hub import client as hub_client
-from gpu_pruner.hub.client import HubClient
+from gpu_pruner.jupyterhub import client as hub_client
+from gpu_pruner.jupyterhub.client import HubClient
 from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.settings.hubs import HubSettings
 

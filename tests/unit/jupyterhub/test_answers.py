@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gpu_pruner.errors import HubError
-from gpu_pruner.hub.answers import HubServer, read_page, read_server, refusal
+from gpu_pruner.jupyterhub.answers import HubServer, read_page, read_server, refusal
 from gpu_pruner.model.jupyterhub import ServerName
 
 ALICE = ServerName("team-a", "alice")

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import aiohttp
 
 from gpu_pruner.errors import ConfigurationError, HubError
-from gpu_pruner.hub.answers import (
+from gpu_pruner.jupyterhub.answers import (
     HubServer,
     Servers,
     read_page,

@@ -2,7 +2,7 @@
 
 Source of the fields: JupyterHub's REST API, ``User`` and ``Server``, 2.0 to 6.1. Answers are
 hostile input as those of any server: what is not of the expected form is an error, never an empty
-list. Called by `hub.client`.
+list. Called by `jupyterhub.client`.
 """
 
 from __future__ import annotations
