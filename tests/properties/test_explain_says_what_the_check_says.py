@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hypothesis import event, given
+from hypothesis import event, example, given
 from strategies import worlds
 from support.asked import asked
 from support.story import Story
@@ -54,7 +54,22 @@ def test_explain_agrees_with_the_check_before_a_warning_or_an_act(
                 assert one.decision.message == decision.message
 
 
+WORK_BEFORE_THE_WINDOW_OF_A_SHARE = {
+    "w-0": {
+        "kind": "Deployment",
+        "namespace": "team-a",
+        "pods": [
+            {
+                "gpus": [{"util": "0.5 from -36m to -35m", "engine": "absent", "replica": "0"}],
+                "node": "node-1",
+            }
+        ],
+    }
+}
+
+
 @given(worlds())
+@example(WORK_BEFORE_THE_WINDOW_OF_A_SHARE)
 def test_what_the_screen_knows_to_work_is_explained_as_working(workloads: dict[str, Any]) -> None:
     story = Story(World(workloads))
     for ref, decision in decided(story).items():

@@ -112,6 +112,13 @@ class _Merge:
         return total
 
 
+def _is_part(row: _Row, period: Period) -> bool:
+    """Whether a device is a slice of a board, or was seen in the period as one of its shares."""
+    if row.device.mig_instance:
+        return True
+    return any(one.shared for one in row.sightings if one.last >= period.first)
+
+
 class ScreenTable:
     """Facts per device as bits per step: a few hundred bytes for each device."""
 
@@ -170,7 +177,8 @@ class ScreenTable:
         """Return what is known of every device over a period.
 
         A device whose only primary signal is UTIL gets a period twice as long, with the same end,
-        because that is the one it is judged by. Peaks are None.
+        because that is the one it is judged by; not where UTIL proves nothing, on slices and on
+        shared GPUs. Peaks are None.
 
         Args:
             period: in the step length of the absorbed screens; otherwise nothing is known.
@@ -183,7 +191,7 @@ class ScreenTable:
         found: dict[DeviceId, DeviceEvidence] = {}
         for device, row in self._rows.items():
             seen, told = period, self._told(row, period, memo=memo)
-            if told.only_util:
+            if told.only_util and not _is_part(row, period):
                 seen, told = double, self._told(row, double, memo=double_memo)
             if len(row.sightings) == 1 and (one := row.sightings[0]).last >= seen.first:
                 found[device] = DeviceEvidence(
