@@ -34,12 +34,12 @@ from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.errors import ActionRefused, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
 from gpu_pruner.kube.reviews import our_name
-from gpu_pruner.model.units import Seconds, Timestamp, parse_rfc3339
+from gpu_pruner.model.units import Seconds, Timestamp, parse_rfc3339, rfc3339
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.logs import configure_logging
 from gpu_pruner.serve.wishes import WishAnswer, answer_to
 from gpu_pruner.settings.clock import clock_from_environment
-from gpu_pruner.settings.durations import parse_duration
+from gpu_pruner.settings.durations import parse_length
 from gpu_pruner.settings.schema import Settings
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -51,7 +51,7 @@ _FINE = 0
 
 def _length(_context: click.Context, _option: click.Parameter, text: str | None) -> Seconds | None:
     try:
-        return None if text is None else parse_duration(text)
+        return None if text is None else parse_length(text)
     except ConfigurationError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -134,6 +134,8 @@ def exempt(
 
     def said(by: str, now: Timestamp) -> Wish:
         end = until if length is None else now + length
+        if end is not None and end <= now:
+            raise ConfigurationError(f"--until: {rfc3339(end)} is over already")
         return Exempt(until=end, by=by, reason=reason)
 
     _ask(reference, _withdrawing(Kind.EXEMPT, reason) if withdraw else said, flags)

@@ -41,7 +41,11 @@ def parse_rfc3339(text: str) -> Timestamp:
     Raises:
         ValueError: the text is not such a time.
     """
-    moment = datetime.fromisoformat(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"{text[:40]!r} is not a time"
+        raise ValueError(message) from error
     if moment.tzinfo is None:
         message = f"{text[:40]!r} names no time zone; write it with Z or an offset"
         raise ValueError(message)

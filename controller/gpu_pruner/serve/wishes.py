@@ -30,7 +30,7 @@ from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
 from gpu_pruner.record.board import Board
 from gpu_pruner.serve.handlers import ReadHandler, find
 from gpu_pruner.serve.people import People, Refusal
-from gpu_pruner.settings.durations import parse_duration
+from gpu_pruner.settings.durations import parse_length
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class WishHandler(ReadHandler):
             Refusal: it is none.
         """
         try:
-            return now + parse_duration(length)
+            return now + parse_length(length)
         except ConfigurationError as error:
             raise self.bad(error) from error
 

@@ -46,6 +46,25 @@ def parse_duration(text: str | float, *, bare_unit: str = "s") -> Seconds:
     return seconds
 
 
+def parse_length(text: str) -> Seconds:
+    """Read how long a person wants something from now on: with its unit, and longer than nothing.
+
+    A bare number means minutes to one and hours to another, and nothing takes back what it did.
+
+    Raises:
+        ConfigurationError: it is not such a length.
+
+    >>> parse_length("4h")
+    14400.0
+    """
+    seconds = parse_duration(text)
+    if text.strip()[-1:] not in _UNITS:
+        raise ConfigurationError(f"{text.strip()[:40]!r} has no unit; write 30m, 4h or 2d")
+    if not seconds:
+        raise ConfigurationError(f"{text.strip()[:40]!r} is over at once; withdraw ends a wish")
+    return seconds
+
+
 def format_duration(seconds: Seconds) -> str:
     """Write a length of time for people, in its two largest units.
 

@@ -68,10 +68,6 @@ async def test_what_is_beyond_the_cap_is_written_and_told(cluster, post):
     assert told["honouredUntil"] == "2026-02-01T12:00:00Z"
 
 
-async def test_nothing_for_a_length_ends_a_keep(cluster, post):
-    assert (await post(BODY | {"for": "0"}))[1]["keepUntil"] == "2026-01-31T12:00:00Z"
-
-
 async def test_the_api_server_is_asked_who_it_is_and_whether_they_may_there(cluster, post):
     await post()
     token, access = cluster.asked
@@ -122,6 +118,9 @@ async def test_a_workload_that_nobody_knows_is_404_to_who_may_look(cluster, post
         {"for": "4h", "reason": "x" * 1025},
         {"for": 4, "reason": "x"},
         {"for": "-4h", "reason": "x"},
+        {"for": "4", "reason": "x"},
+        {"for": "0", "reason": "x"},
+        {"for": "0h", "reason": "x"},
         {"for": "four hours", "reason": "x"},
         {"for": "9999d", "reason": "x"},
         {"for": "4h", "reason": "x", "by": "somebody else"},
