@@ -11,6 +11,7 @@ import pytest
 
 from gpu_pruner.cli.given import loaded_from_flags
 from gpu_pruner.errors import ConfigurationError
+from gpu_pruner.settings.document import parse_document
 
 WRONG = Path(__file__).parent / "wrong"
 FILES = sorted(WRONG.glob("*.yaml"))
@@ -74,3 +75,9 @@ def test_a_switch_may_be_switched_off_in_every_way_of_yaml(tmp_path: Path, word:
     file = tmp_path / "settings.yaml"
     file.write_text(f"liveness: {word}\n")
     assert loaded_from_flags({"config": file}).settings.liveness is False
+
+
+def test_a_file_of_brackets_is_given_up_where_it_is_too_deep() -> None:
+    """The library needs minutes to the end of such a file, which a ConfigMap can hold."""
+    with pytest.raises(ConfigurationError, match=r"wrong\.yaml:1:\d+: a.*20 levels deep"):
+        parse_document("a: " + "[" * 200_000, name="wrong.yaml")

@@ -41,7 +41,7 @@ def read_invocation(text: str) -> Invocation:
     """
     try:
         documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError, ValueError):  # ValueError: a date that is none
         documents = []
     objects = [one for one in documents if isinstance(one, dict)]
     if not objects:

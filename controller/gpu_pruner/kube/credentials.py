@@ -91,6 +91,7 @@ class Credentials:
             OSError,
             AttributeError,
             KeyError,
+            RecursionError,
             TypeError,
             ValueError,
         ) as error:

@@ -111,6 +111,8 @@ def _parsed(text: str, *, name: str) -> tuple[object, dict[Keys, tuple[int, int]
         value = tree.document(yaml.parse(text, Loader=yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise refused([*tree.problems, _syntax(error, name=name, text=text)]) from None
+    except _TooDeepError:
+        raise refused(tree.problems) from None
     if tree.problems:
         raise refused(tree.problems)
     return value, tree.marks
@@ -129,6 +131,10 @@ def _syntax(error: yaml.YAMLError, *, name: str, text: str) -> Problem:
     why = str(getattr(error, "problem", "") or "")
     told = f": {why}" if why and "tag" not in why else ""
     return Problem(place, "", f"is not YAML{told}")
+
+
+class _TooDeepError(Exception):
+    """There is no use in reading on; the problem is noted."""
 
 
 class _Tree:
@@ -166,8 +172,7 @@ class _Tree:
             return self._scalar(event, keys)
         if len(keys) >= DEEPEST:
             self._problem(event, keys[:3], f"is nested more than {DEEPEST} levels deep")
-            _skip(events)
-            return None
+            raise _TooDeepError  # the library needs minutes to the end of such a file
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(events, keys)
         return self._mapping(events, keys)
@@ -224,14 +229,3 @@ def _plain(text: str) -> object:
 def _mark(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-
-
-def _skip(events: Iterator[yaml.Event]) -> None:
-    """Pass over the rest of a list or mapping that has begun."""
-    depth = 1
-    while depth:
-        event = next(events)
-        if isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
-            depth += 1
-        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            depth -= 1

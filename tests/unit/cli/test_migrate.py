@@ -153,6 +153,7 @@ MISSPELT = ["--durration: is no flag; did you mean --duration?", "--colour: is n
         ("gpu-pruner -t", ["-t"]),
         ("", ["neither a manifest nor a command line"]),
         ("gpu-pruner 'open", ["neither a manifest nor a command line"]),
+        ("[" * 5_000, ["unexpected extra argument"]),
         ("kind: Service\nspec: {}\n", ["no container runs gpu-pruner"]),
         (f"{POD}---\n{POD}", ["2 containers run gpu-pruner"]),
     ],

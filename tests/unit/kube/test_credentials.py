@@ -97,6 +97,7 @@ async def test_an_unknown_context_is_named(tmp_path: Path) -> None:
         "just words",
         "current-context: here",
         "\x00",
+        pytest.param("x: " + "{a: " * 5_000, id="too deep"),
         '{"current-context": "here", "contexts": 7, "users": 7, "clusters": 7}',
         '{"current-context": "here", "contexts": [{"name": "here"}], "users": [], "clusters": []}',
         json.dumps(
