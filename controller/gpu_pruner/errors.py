@@ -23,6 +23,9 @@ tokens, URLs with credentials, or bodies longer than 256 characters.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class PrunerError(Exception):
     """Root of the tree: catch this to catch everything that we raise on purpose."""
@@ -104,3 +107,28 @@ class ActionRefused(PrunerError):
 
 class LedgerError(PrunerError):
     """History could not be written. Deciding never depends on it."""
+
+
+@contextmanager
+def out_of_groups() -> Iterator[None]:
+    """Let an error of ours leave a task group as itself, so that whoever expects it meets it.
+
+    Put it around every `asyncio.TaskGroup`. Of several the first is told, a ConfigurationError
+    before any other. A group with anything else in it is a bug, and stays as it is.
+    """
+    try:
+        yield
+    except ExceptionGroup as group:
+        ours = list(_single(group))
+        told = [one for one in ours if isinstance(one, PrunerError)]
+        if len(told) < len(ours):
+            raise
+        raise min(told, key=lambda one: not isinstance(one, ConfigurationError)) from None
+
+
+def _single(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    for one in group.exceptions:
+        if isinstance(one, ExceptionGroup):
+            yield from _single(one)
+        else:
+            yield one

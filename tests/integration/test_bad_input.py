@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -33,9 +34,10 @@ GOOD_PROMETHEUS = Answer(
 pytestmark = pytest.mark.timeout(120)
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gpu_pruner.cli", *arguments],
+        env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -187,6 +189,31 @@ async def test_without_a_lease_it_refuses_to_start_with_the_fix(tmp_path, fault,
             *("--kubeconfig", kubeconfig, "--listen-port", "0"),
         )
     refused(ended, *words, code=2)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "words"),
+    [
+        ({"directory": "/dev/null"}, ["ledger.directory: /dev/null cannot be written in"]),
+        ({"dsn": "postgresql://h/pruner"}, ["ledger.dsn", "pip install 'gpu-pruner[postgres]'"]),
+    ],
+)
+async def test_a_ledger_that_cannot_be_kept_is_told_before_the_lease_is_taken(
+    tmp_path, ledger, words
+):
+    (tmp_path / "psycopg.py").write_text("raise ImportError('not installed')\n")
+    config = tmp_path / "settings.yaml"
+    config.write_text(json.dumps({"ledger": ledger}))
+    async with cluster(tmp_path) as (it, kubeconfig):
+        ended = await asyncio.to_thread(
+            command,
+            *("run", "-r", "scale-down", "--prometheus-url", "http://127.0.0.1:9"),
+            *("--kubeconfig", kubeconfig, "--listen-port", "0", "--config", str(config)),
+            PYTHONPATH=str(tmp_path),
+        )
+        assert not [one for one in it.requests if one.is_write]
+    refused(ended, *words, code=2)
+    assert len([one for one in ended.stderr.splitlines() if one.startswith("gpu-pruner: ")]) == 1
 
 
 @pytest.mark.parametrize(

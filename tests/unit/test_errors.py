@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 
 import pytest
 
 from gpu_pruner import errors
-from gpu_pruner.errors import ClusterError, ConfigurationError, PrunerError, Throttled
+from gpu_pruner.errors import (
+    ClusterError,
+    ConfigurationError,
+    PrunerError,
+    Throttled,
+    out_of_groups,
+)
 
 CLASSES = {
     name: one
@@ -52,3 +59,26 @@ def test_a_cluster_error_keeps_the_status() -> None:
 def test_being_throttled_says_how_long_to_wait() -> None:
     throttled = Throttled("slow down", retry_after_seconds=7.0)
     assert (throttled.status, throttled.retry_after_seconds) == (429, 7.0)
+
+
+async def test_an_error_of_ours_leaves_a_task_group_as_itself() -> None:
+    async def work() -> None:
+        with out_of_groups():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(asyncio.Event().wait())
+                raise ClusterError("away")
+
+    with pytest.raises(ClusterError, match="away"):
+        await work()
+
+
+def test_what_a_person_has_to_change_is_told_before_anything_else() -> None:
+    inner = ExceptionGroup("inner", [ConfigurationError("wrong")])
+    with pytest.raises(ConfigurationError, match="wrong"), out_of_groups():
+        raise ExceptionGroup("outer", [ClusterError("away"), inner])
+
+
+def test_a_bug_is_not_hidden_behind_an_error_of_ours() -> None:
+    with pytest.raises(ExceptionGroup) as caught, out_of_groups():
+        raise ExceptionGroup("both", [ClusterError("away"), ValueError("a bug")])
+    assert caught.group_contains(ValueError)

@@ -101,10 +101,14 @@ async def connected(
         patient: whether to wait for an API server that does not answer, as a daemon does.
 
     Raises:
-        ConfigurationError: no telemetry source, or scale-down without the GPUWorkload kind.
+        ConfigurationError: no telemetry source, scale-down without the GPUWorkload kind, or a
+            ledger that cannot be kept.
         ClusterError: the API server cannot be used.
     """
     async with AsyncExitStack() as ends:
+        ledger = _ledger(settings) if settings.ledger.is_on and not one_pass else None
+        if ledger is not None:
+            ends.push_async_callback(ledger.close)
         source = telemetry_source(settings, clock)
         ends.push_async_callback(source.close)
         client = await ClusterClient.connect(settings.kubernetes, clock=clock)
@@ -133,9 +137,7 @@ async def connected(
             onlooker=settings.mode if one_pass else None,
             silent=silent,
         )
-        if settings.ledger.is_on and not one_pass:
-            ledger = _ledger(settings)
-            ends.push_async_callback(ledger.close)
+        if ledger is not None:
             controller.cycle.history, board.ledger = ledger, ledger.state
         yield controller
 

@@ -26,7 +26,14 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from gpu_pruner.errors import ClusterError, ConfigurationError, Conflict, Forbidden, NotFound
+from gpu_pruner.errors import (
+    ClusterError,
+    ConfigurationError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    out_of_groups,
+)
 from gpu_pruner.kube.lease import LeaseObject, LeaseRecord, written
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds, Timestamp
@@ -214,10 +221,11 @@ class Elector:
         An error of our own in the competition ends the block, too: nobody would act any more.
         """
         try:
-            async with asyncio.TaskGroup() as group:
-                running = group.create_task(self.run())
-                yield
-                running.cancel()
+            with out_of_groups():
+                async with asyncio.TaskGroup() as group:
+                    running = group.create_task(self.run())
+                    yield
+                    running.cancel()
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_RELEASE_SECONDS):

@@ -364,6 +364,15 @@ async def test_an_error_of_our_own_ends_the_block_for_nobody_would_act_any_more(
     assert caught.group_contains(ValueError)
 
 
+async def test_an_error_of_the_block_leaves_it_as_itself_and_the_lease_is_given_back(server):
+    elector = Elector(server.lease(), SETTINGS, identity="a", clock=ManualClock())
+    await elector.start()
+    with pytest.raises(ConfigurationError, match="wrong"):
+        async with elector.leading():
+            raise ConfigurationError("wrong")
+    assert server.stored["spec"]["holderIdentity"] == ""
+
+
 def test_the_clock_of_the_machine_goes_forward() -> None:
     assert machine_seconds() <= machine_seconds()
 
