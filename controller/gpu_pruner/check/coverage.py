@@ -56,6 +56,10 @@ def findings(
     """
     found = _by_node(evidence)
     nodes = list(_gpu_nodes(view))
+    if grows and not found:
+        # A step is judged when it is over, and no step has passed since the first scrape.
+        yield _finding(Level.OK, "Exporters were scraped a moment ago: what they cover shows later")
+        return
     silent = [one for one in nodes if _is_silent(found.get(node_key(one.name)), yardstick)]
     yield from _silence(silent, nodes, found, at=yardstick.at)
     heard = [one for one in nodes if one not in silent]

@@ -219,7 +219,8 @@ class Examination:
         yardstick = Yardstick(rules=rules, at=now, scrape_interval_seconds=interval)
         evidence = told.reading.evidence.values()
         yield from coverage.findings(evidence, view, yardstick, grows=direct)
-        yield from devices.findings(snapshot, plan(snapshot, rules))
+        if evidence or not direct:
+            yield from devices.findings(snapshot, plan(snapshot, rules))
 
     @property
     def _namespace(self) -> str:
