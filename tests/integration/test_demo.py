@@ -3,13 +3,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
+from tornado.httpclient import AsyncHTTPClient
 
 from gpu_pruner.cli.demo import summarise
 from gpu_pruner.kube.crd import crd
@@ -106,3 +109,63 @@ def test_the_demo_leaves_no_process_behind(tmp_path):
     assert ended.returncode == 1
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+async def a_demo(folder: Path, **variables: str) -> tuple[asyncio.subprocess.Process, str]:
+    """Start a demo that keeps its files in a folder; return it with its controller's address."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gpu_pruner.cli", "demo", "--speed", str(SPEED)),
+        env={**os.environ, "TMPDIR": str(folder), **variables},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    told = (await process.stderr.readline()).decode()
+    found = re.search(r"--controller (http://[^`]*)`", told)
+    assert found, told
+    return process, found[1]
+
+
+async def answers(demo: asyncio.subprocess.Process, url: str) -> None:
+    """Wait until the demo's controller answers; a demo that ended has none."""
+    client = AsyncHTTPClient(force_instance=True)
+    async with asyncio.timeout(60):
+        while demo.returncode is None:
+            try:
+                await client.fetch(f"{url}/readyz", raise_error=False)
+            except OSError:
+                await asyncio.sleep(0.05)
+            else:
+                return
+    raise AssertionError("the demo ended before its controller answered")
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)],
+)
+async def test_however_the_demo_is_ended_its_controller_ends_with_it(tmp_path, how, code):
+    process, url = await a_demo(tmp_path)
+    await answers(process, url)
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert children
+    process.send_signal(how)
+    assert await process.wait() == code
+    _, alive = await asyncio.to_thread(psutil.wait_procs, children, timeout=60)
+    for one in alive:
+        one.kill()
+    assert not alive
+    if how is not signal.SIGKILL:
+        assert list(tmp_path.iterdir()) == [], "kubeconfigs with tokens were left behind"
+
+
+async def test_the_settings_of_whoever_starts_the_demo_are_not_its_controllers(tmp_path):
+    mine = {"GPU_PRUNER_CONFIG": "/nowhere", "GPU_PRUNER_MODE": "dry-run", "POD_NAME": "mine\n"}
+    process, url = await a_demo(tmp_path, **mine)
+    try:
+        await answers(process, url)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()

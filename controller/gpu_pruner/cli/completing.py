@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import click
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
+"""What a shell tells of a process that SIGINT or SIGTERM has ended."""
 
 
 def complete(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
@@ -17,4 +18,6 @@ def complete(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         code = asyncio.run(main())
     except KeyboardInterrupt:
         code = _INTERRUPTED
+    except asyncio.CancelledError:  # nothing but SIGTERM cancels a command as a whole
+        code = _TERMINATED
     raise click.exceptions.Exit(code)

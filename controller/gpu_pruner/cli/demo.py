@@ -1,7 +1,8 @@
 """`gpu-pruner demo`: plays the story, shows it live, and judges how it ended.
 
 With a terminal it stays up until Ctrl-C; without one it ends after the story, with a JSON summary
-on standard output.
+on standard output. SIGTERM ends it as Ctrl-C does, and nothing of it is left behind; SIGKILL leaves
+a folder with keys to a cluster that is gone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from gpu_pruner.cli.ending import cancelled_by_sigterm
 from gpu_pruner.cli.printing import VERDICT_STYLES
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.kube.crd import crd
@@ -109,7 +111,7 @@ async def show(*, speed: float, controller: str, patience_minutes: float) -> int
         message = f"must be from {_SLOWEST:.0f} to {_FASTEST:.0f}"
         raise ConfigurationError(message, path="--speed")
     console = Console(stderr=not sys.stdout.isatty(), highlight=False)
-    with tempfile.TemporaryDirectory() as folder:
+    with cancelled_by_sigterm(), tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "controller.log"
         stage = Stage(
             story=replace(FIRST_STORY, patience=patience_minutes * MINUTE),

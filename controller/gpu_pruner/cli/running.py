@@ -15,6 +15,7 @@ import structlog
 
 from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.levers import Levers
+from gpu_pruner.cli.ending import call_at_the_end_of_stdin
 from gpu_pruner.cli.explainer import Explainer
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_json, print_plan
@@ -32,6 +33,7 @@ from gpu_pruner.record.rows import plan_row
 from gpu_pruner.serve.app import Listener, application
 from gpu_pruner.serve.people import Desk
 from gpu_pruner.settings.clock import clock_from_environment
+from gpu_pruner.settings.environment import ENDS_WITH_STDIN
 from gpu_pruner.settings.schema import Settings
 
 _log = structlog.get_logger(__name__)
@@ -39,7 +41,7 @@ _FINE, _FAILED = 0, 1
 
 
 async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
-    """Run the daemon until SIGTERM or SIGINT.
+    """Run the daemon until SIGTERM or SIGINT, or the end of standard input (`ENDS_WITH_STDIN`).
 
     Args:
         settings: those that hold at the start.
@@ -70,6 +72,8 @@ async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
     work = asyncio.ensure_future(_work(settings, board, desk, explainer, file=file))
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, work.cancel)
+    if os.environ.get(ENDS_WITH_STDIN):
+        call_at_the_end_of_stdin(work.cancel)
     try:
         await work
     except asyncio.CancelledError:

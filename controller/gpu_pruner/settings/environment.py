@@ -21,8 +21,13 @@ PREFIX = "GPU_PRUNER_"
 CONFIG = "GPU_PRUNER_CONFIG"
 """The settings file, where `--config` does not name it."""
 
-OTHERS = frozenset({CONFIG, "GPU_PRUNER_CLOCK", "GPU_PRUNER_WEB_DIST"})
-"""Variables with our prefix that are no settings: the demo's clock, the Rust tool's web root."""
+ENDS_WITH_STDIN = "GPU_PRUNER_ENDS_WITH_STDIN"
+"""Not empty: `run` ends in an orderly way when its standard input does. The demo sets it for the
+controller that it starts, and holds the other end, so that the two end together however it ends."""
+
+OTHERS = frozenset({CONFIG, ENDS_WITH_STDIN, "GPU_PRUNER_CLOCK", "GPU_PRUNER_WEB_DIST"})
+"""Variables with our prefix that are no settings: those of the demo for the controller that it
+starts, and the Rust tool's web root."""
 
 OF_THE_RUST_TOOL: Mapping[str, Keys] = {
     "PROMETHEUS_TOKEN": ("prometheus", "token"),
@@ -39,6 +44,15 @@ _LINK = re.compile(r"(tcp|udp|sctp)://")
 def variable_of(keys: Keys) -> str:
     """Return the variable of a setting."""
     return PREFIX + "_".join(keys).upper()
+
+
+def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that are not ours, for a child that is to have settings of its own."""
+    return {
+        name: text
+        for name, text in environ.items()
+        if not name.startswith(PREFIX) and name not in OF_THE_RUST_TOOL
+    }
 
 
 def layer_of_environment(environ: Mapping[str, str]) -> tuple[Layer, list[Problem]]:

@@ -29,7 +29,9 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError
 from gpu_pruner.model.annotations import NOTEBOOK_STOPPED
 from gpu_pruner.model.units import MINUTE, Timestamp
 from gpu_pruner.settings.clock import ScaledClock
+from gpu_pruner.settings.environment import ENDS_WITH_STDIN, without_settings
 from gpu_pruner.sim.cluster import OPERATOR, SimulatedCluster
+from gpu_pruner.sim.happenings import leaf, line_of
 from gpu_pruner.sim.journal import RequestRecord
 from gpu_pruner.sim.judge import CONTROLLER, Judgement, Request, Scene, judge
 from gpu_pruner.sim.story import NOTICE, WINDOW, Ending, Part, Story
@@ -129,6 +131,14 @@ class Stage:
 
     async def __aenter__(self) -> Self:
         """Build the cluster and start the controller."""
+        try:
+            await self._build()
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def _build(self) -> None:
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         begin = time.time()
         self.clock = ScaledClock(begin, begin, self.speed)
@@ -140,7 +150,6 @@ class Stage:
         self.environment.write_text(self._environment(), encoding="utf-8")
         self._first = {part.ref: self._scene(part) for part in self.story.parts}
         await self.start_controller()
-        return self
 
     @property
     def environment(self) -> Path:
@@ -164,6 +173,9 @@ class Stage:
         trace: TracebackType | None,
     ) -> None:
         """Stop the controller, then the cluster."""
+        await self._end()
+
+    async def _end(self) -> None:
         await self.stop_controller(signal.SIGTERM)
         await self._stack.aclose()
 
@@ -176,7 +188,8 @@ class Stage:
         arguments += ["--listen-address", "127.0.0.1", "--listen-port", str(self.port)]
         arguments += LEASE
         arguments += ["--kubeconfig", str(self._folder / CONTROLLER), "-l", "json", *exporters]
-        self._processes.append(await self._run(*command, *arguments))
+        pipe = asyncio.subprocess.PIPE  # it ends with us, however we end
+        self._processes.append(await self._run(*command, *arguments, stdin=pipe))
 
     async def stop_controller(self, how: signal.Signals) -> None:
         """Send the controller a signal and wait for its end; SIGKILL leaves it no say."""
@@ -254,13 +267,16 @@ class Stage:
                 if await process.wait() != 0:
                     self._tell(moment.now, f"{OPERATOR} could not resume {part.ref}")
 
-    async def _run(self, *command: str) -> asyncio.subprocess.Process:
+    async def _run(
+        self, *command: str, stdin: int = asyncio.subprocess.DEVNULL
+    ) -> asyncio.subprocess.Process:
+        own = {ENDS_WITH_STDIN: "true"} if stdin == asyncio.subprocess.PIPE else {}
         sink = Path(self.log or os.devnull).open("ab")  # noqa: SIM115, ASYNC230 - the child keeps it
         try:
             return await asyncio.create_subprocess_exec(
                 *command,
-                env={**os.environ, **self.clock.environment()},
-                stdin=asyncio.subprocess.DEVNULL,
+                env={**without_settings(os.environ), **self.clock.environment(), **own},
+                stdin=stdin,
                 stdout=sink,
                 stderr=sink,
             )
@@ -315,21 +331,12 @@ class Stage:
             if record.is_write:
                 request = _request(record)
                 self._writes.append(request)
-                if line := _line(record, request):
+                if line := line_of(record, request.body):
                     self._tell(record.at, line)
 
     def _tell(self, at: Timestamp, line: str) -> None:
         minute = (at - self.cluster.begin) / MINUTE
         self._happened.append(f"minute {minute:3.0f}  {line}")
-
-
-def leaf(tree: object, *path: str) -> object:
-    """Return what stands at a path in a JSON tree, or None."""
-    for key in path:
-        if not isinstance(tree, Mapping):
-            return None
-        tree = tree.get(key)
-    return tree
 
 
 def _size(found: object, annotations: Mapping[str, str]) -> int | None:
@@ -361,22 +368,6 @@ def _request(record: RequestRecord) -> Request:
         body=body if isinstance(body, Mapping) else {},
         status=record.status,
     )
-
-
-def _line(record: RequestRecord, request: Request) -> str:
-    """Say what a write did, for the person who watches; empty for the book-keeping."""
-    if record.resource == "events":
-        about = leaf(request.body, "involvedObject")
-        if about is None:
-            return f"{request.user} tells it again: {record.namespace}/{record.name}"
-        place = f"{leaf(about, 'namespace')}/{leaf(about, 'name')}"
-        return f"{request.user} tells {place}: {leaf(request.body, 'reason')}"
-    if record.resource == "gpuworkloads":
-        phase = leaf(request.body, "status", "phase")
-        return f"{record.namespace}/{record.name} is {phase}" if phase else ""
-    if record.resource == "leases":
-        return ""
-    return f"{request.user} {record.verb}es {record.resource}/{record.namespace}/{record.name}"
 
 
 def _free_port() -> int:
