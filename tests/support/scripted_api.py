@@ -38,7 +38,7 @@ class Reply:
 @dataclass(frozen=True)
 class Watch:
     """Lines of a watch, and what comes then: ``end``, ``cut`` (in the middle of a chunk), ``hold``
-    (silence), or ``talk`` (empty lines until the client leaves)."""
+    (silence), ``talk`` (empty lines until the client leaves), or ``flood`` (no end of a line)."""
 
     lines: Sequence[Json | bytes] = ()
     then: str = "hold"
@@ -185,6 +185,9 @@ class ScriptedApi:
         await writer.drain()
         if answer.then == "hold":
             await asyncio.Event().wait()
+        while answer.then == "flood":
+            writer.write(b"100000\r\n" + b"x" * (1 << 20) + b"\r\n")
+            await writer.drain()
         while answer.then == "talk":
             writer.write(b"1\r\n\n\r\n")
             await writer.drain()

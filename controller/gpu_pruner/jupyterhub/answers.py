@@ -14,7 +14,7 @@ from http import HTTPStatus
 import msgspec
 
 from gpu_pruner.errors import HubError
-from gpu_pruner.model.foreign import quoted
+from gpu_pruner.model.foreign import NOTHING_SENT, Sent, quoted
 from gpu_pruner.model.jupyterhub import ServerName
 
 _SHOWN = 160
@@ -138,20 +138,31 @@ def _servers(user: _User, namespace: str) -> Mapping[ServerName, HubServer]:
     }
 
 
-def refusal(status: int, body: bytes, *, retry_after: str = "") -> HubError:
-    """Return what a status means that is no success."""
+def refusal(
+    status: int, body: bytes, *, retry_after: str = "", sent: Sent = NOTHING_SENT
+) -> HubError:
+    """Return what a status means that is no success.
+
+    Args:
+        status: HTTP status.
+        body: of the answer.
+        retry_after: the header, empty where there was none.
+        sent: our token, which the Hub's words may repeat.
+    """
     try:
         told = msgspec.json.decode(body, type=_Refusal).message
     except (msgspec.DecodeError, UnicodeDecodeError):
         told = ""
-    words = f": {quoted(told)[:_SHOWN]}" if told else ""
+    words = f": {quoted(told, sent=sent)[:_SHOWN]}" if told else ""
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             why = f"it refuses the token ({status}); it needs the scopes {SCOPES}"
         case HTTPStatus.NOT_FOUND:
             why = f"it knows no such user or server, or shows none to this token (404){words}"
         case HTTPStatus.TOO_MANY_REQUESTS:
-            wait = f"; it asks to wait {quoted(retry_after)[:20]} s" if retry_after else ""
+            wait = (
+                f"; it asks to wait {quoted(retry_after, sent=sent)[:20]} s" if retry_after else ""
+            )
             why = f"too many servers are starting (429){wait}{words}"
         case _ if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             why = f"it answers with a redirect ({status}); is the URL that of the Hub itself?"

@@ -27,6 +27,7 @@ from gpu_pruner.jupyterhub.answers import (
     refusal,
     unreadable,
 )
+from gpu_pruner.model.foreign import NOTHING_SENT
 from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.settings.credentials import header_text
 from gpu_pruner.settings.hubs import HubSettings
@@ -123,7 +124,8 @@ class HubClient:
 
     async def _ask(self, method: str, path: str) -> bytes:
         """Ask once, and return the body of a good answer."""
-        headers = {"Authorization": f"Bearer {_token(self._token_file)}", "Accept": _PAGINATED}
+        authorization = f"Bearer {_token(self._token_file)}"
+        headers = {"Authorization": authorization, "Accept": _PAGINATED}
         try:
             status, body, told = await self._exchange(method, path, headers)
         except TimeoutError as error:
@@ -132,7 +134,8 @@ class HubClient:
             what = type(error).__name__
             raise HubError(f"{self.place}: it cannot be reached ({what})") from error
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            found = refusal(status, body, retry_after=told.get("Retry-After", ""))
+            wait, sent = told.get("Retry-After", ""), NOTHING_SENT.also(authorization)
+            found = refusal(status, body, retry_after=wait, sent=sent)
             raise HubError(f"{self.place}: {found}", status=status)
         return body
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,22 +17,10 @@ import msgspec
 
 from gpu_pruner.errors import ClusterError, Conflict, Forbidden, Gone, NotFound, Throttled
 from gpu_pruner.kube.wire import Status
-from gpu_pruner.model.units import Seconds, Timestamp
+from gpu_pruner.model.foreign import NOTHING_SENT, Sent, quoted
+from gpu_pruner.model.units import Seconds
 
-_QUOTE_LIMIT = 256
-_SECRETS = re.compile(
-    r"(?i)(bearer|basic)\s+\S+|[^/\s@:]*:[^/\s@]+@|(?<=//)[^/\s@]+@|token[=:]\s*\S+"
-)
 _LOGIN = "; is that the address of a login page instead of the API server?"
-
-
-def quoted(text: str) -> str:
-    """Return a foreign text fit for a message: one line, no secrets, at most 256 characters."""
-    line = " ".join(_SECRETS.sub("…", text).split())
-    printable = "".join(letter if letter.isprintable() else "?" for letter in line)
-    if len(printable) <= _QUOTE_LIMIT:
-        return printable
-    return printable[: _QUOTE_LIMIT - 1] + "…"
 
 
 def place(url: str) -> str:
@@ -60,7 +46,14 @@ def unsendable(address: str) -> ClusterError:
     )
 
 
-def refusal(status: int, body: bytes, headers: Mapping[str, str], *, asked: str) -> ClusterError:
+def refusal(
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    asked: str,
+    sent: Sent = NOTHING_SENT,
+) -> ClusterError:
     """Return the error that an answer with a status of 300 or more stands for.
 
     Args:
@@ -68,8 +61,9 @@ def refusal(status: int, body: bytes, headers: Mapping[str, str], *, asked: str)
         body: begin of the body; a ``Status`` object where it came from an API server.
         headers: of the answer; ``Retry-After`` and ``Content-Type`` are read.
         asked: what was asked, for example ``GET /api/v1/pods``.
+        sent: our credentials, which the server's words may repeat.
     """
-    said = _said(body, headers)
+    said = _said(body, headers, sent)
     if status == 422 and _is_another_object(body):  # noqa: PLR2004  # HTTP: Unprocessable Content
         return Conflict(f"{asked}: another object has that name now. {said}", status=status)
     if status == 429:  # noqa: PLR2004  # HTTP: Too Many Requests
@@ -111,7 +105,7 @@ def error_for(status: int, said: str, *, asked: str) -> ClusterError:
             )
 
 
-def _said(body: bytes, headers: Mapping[str, str]) -> str:
+def _said(body: bytes, headers: Mapping[str, str], sent: Sent) -> str:
     """Return the server's own words, where it is an API server that speaks."""
     if is_page(headers):
         return f"It sent a web page{_LOGIN}"
@@ -119,7 +113,7 @@ def _said(body: bytes, headers: Mapping[str, str]) -> str:
         message = msgspec.json.decode(body, type=Status).message
     except (msgspec.DecodeError, UnicodeDecodeError):
         message = body.decode("utf-8", "replace")
-    return quoted(message or "")
+    return quoted(message or "", sent=sent)
 
 
 def _is_another_object(body: bytes) -> bool:
@@ -142,18 +136,44 @@ def page_instead(address: str) -> ClusterError:
     return ClusterError(f"{place(address)} answered with a web page{_LOGIN}", status=200)
 
 
-def unreadable(asked: str, error: Exception) -> ClusterError:
+def redirected(
+    address: str, status: int, location: str, *, sent: Sent = NOTHING_SENT
+) -> ClusterError:
+    """Return the error for a redirect, which would carry our requests and writes elsewhere.
+
+    Args:
+        address: of the API server.
+        status: HTTP status.
+        location: the header; only its host is shown.
+        sent: our credentials, which the host may repeat.
+    """
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        host = None
+    target = f" to {quoted(host, sent=sent)}" if host else ""
+    return ClusterError(
+        f"The Kubernetes API at {place(address)} redirects{target} (HTTP {status}): probably to a "
+        "login page; set the server in the kubeconfig to the final address",
+        status=status,
+    )
+
+
+def unreadable(asked: str, error: Exception, *, sent: Sent = NOTHING_SENT) -> ClusterError:
     """Return the error for a body that is not what the API promises."""
-    return ClusterError(f"{asked}: the answer cannot be read: {quoted(str(error))}")
+    return ClusterError(f"{asked}: the answer cannot be read: {quoted(str(error), sent=sent)}")
 
 
-def unreachable(address: str, error: Exception, *, waited: Seconds) -> ClusterError:
+def unreachable(
+    address: str, error: Exception, *, waited: Seconds, sent: Sent = NOTHING_SENT
+) -> ClusterError:
     """Return the error for a request that got no answer.
 
     Args:
         address: base URL of the API server; only scheme, host and port are shown.
         error: of the HTTP library.
         waited: the limit that was set for the request, seconds.
+        sent: our credentials, which the library may repeat from what the server sent.
     """
     where = f"The Kubernetes API at {place(address)}"
     match error:
@@ -161,12 +181,12 @@ def unreachable(address: str, error: Exception, *, waited: Seconds) -> ClusterEr
             return ClusterError(f"{where} has no address: it must begin with https:// or http://")
         case aiohttp.ClientConnectorCertificateError():
             return ClusterError(
-                f"{where} shows a certificate that is not trusted: {quoted(str(error))}; "
-                "set certificate-authority in the kubeconfig"
+                f"{where} shows a certificate that is not trusted: "
+                f"{quoted(str(error), sent=sent)}; set certificate-authority in the kubeconfig"
             )
         case aiohttp.ClientSSLError() | aiohttp.ClientConnectorSSLError():
             return ClusterError(
-                f"{where} does not speak TLS as expected: {quoted(str(error))}; "
+                f"{where} does not speak TLS as expected: {quoted(str(error), sent=sent)}; "
                 "check http or https, and the port"
             )
         case aiohttp.ClientConnectorError():
@@ -177,7 +197,8 @@ def unreachable(address: str, error: Exception, *, waited: Seconds) -> ClusterEr
         case asyncio.TimeoutError():
             return ClusterError(f"{where} gave no answer within {waited:g} s")
         case _:
-            return ClusterError(f"{where} broke off: {quoted(str(error) or type(error).__name__)}")
+            said = quoted(str(error) or type(error).__name__, sent=sent)
+            return ClusterError(f"{where} broke off: {said}")
 
 
 def _plain(error: aiohttp.ClientConnectorError) -> str:
@@ -190,22 +211,3 @@ def retry_after(headers: Mapping[str, str]) -> Seconds:
     """Return how long ``Retry-After`` asks to wait: whole seconds, 1 where it says nothing."""
     text = headers.get("Retry-After", "")
     return float(min(int(text), 300)) if text.isascii() and text.isdigit() else 1.0
-
-
-def skew(date: str, *, sent: Timestamp, received: Timestamp) -> Seconds | None:
-    """Return the server's clock minus ours, as far as one answer can prove it.
-
-    Args:
-        date: the ``Date`` header; it has whole seconds, cut off.
-        sent: our time before the request.
-        received: our time when the answer's headers were there.
-
-    Returns:
-        0 where the date lies within [sent - 1 s, received], else the signed distance;
-        None where the header is absent or unreadable.
-    """
-    try:
-        server = parsedate_to_datetime(date).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return min(0.0, server - (sent - 1.0)) + max(0.0, server - received)

@@ -16,18 +16,19 @@ from time import monotonic
 from typing import Generic, Protocol, Self, TypeVar
 
 import aiohttp
-import msgspec
 from kubernetes.aio.client import ApiClient
 from kubernetes.aio.config import ConfigException
 
 from gpu_pruner.errors import ClusterError, ConfigurationError, NotLeading
-from gpu_pruner.kube import answers
+from gpu_pruner.kube import answers, bodies, redirects
+from gpu_pruner.kube.bodies import LARGEST_LIST, LARGEST_OBJECT, LARGEST_PAGE
 from gpu_pruner.kube.credentials import Credentials
 from gpu_pruner.kube.outage import Outage
 from gpu_pruner.kube.resources import Resource
 from gpu_pruner.kube.throttle import TokenBucket
 from gpu_pruner.kube.wire import ObjectList
 from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.foreign import NOTHING_SENT, Sent, skew
 from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.settings.schema import KubernetesSettings
 
@@ -90,6 +91,8 @@ class ClusterClient:
     outage: Outage = field(default_factory=Outage)
     _fence: Fence | None = None
     _renewed_at: Seconds = float("-inf")
+    sent: Sent = NOTHING_SENT
+    """Our credentials, which no message may hold when the server repeats them."""
     clock_skew_seconds: Seconds = 0.0
     """The server's ``Date`` minus our clock, from the newest answer; 0 where it cannot be told."""
 
@@ -108,6 +111,7 @@ class ClusterClient:
             ConfigurationError: no API server is configured, or its configuration is unusable.
         """
         credentials = await Credentials.load(settings)
+        credentials.configuration.trace_configs = [redirects.refused()]
         api = ApiClient(configuration=credentials.configuration)
         api.user_agent = user_agent
         return cls(api, credentials, clock, settings.timeout_seconds)
@@ -138,12 +142,12 @@ class ClusterClient:
             ClusterError: `NotFound`, `Forbidden`, `Throttled`, or no usable answer.
         """
         request = _Request(method="GET", path=resource.path(namespace=namespace, name=name))
-        return _decoded(await self._exchange(request), decode, asked=request)
+        return self._decoded(await self._exchange(request), decode, asked=request)
 
     async def read(self, path: str, *, decode: type[T]) -> T:
         """Read a document that is no object: ``/version``, or what a group has; as `get` does."""
         request = _Request(method="GET", path=path)
-        return _decoded(await self._exchange(request), decode, asked=request)
+        return self._decoded(await self._exchange(request), decode, asked=request)
 
     async def list_pages(
         self,
@@ -168,6 +172,7 @@ class ClusterClient:
                 when the kind is not installed; `Forbidden`; `Throttled`; or no usable answer.
         """
         query = [*params, *([("limit", str(limit))] if limit else [])]
+        largest = LARGEST_PAGE if limit else LARGEST_LIST
         token = ""
         while True:
             more = [("continue", token)] if token else []
@@ -176,8 +181,8 @@ class ClusterClient:
                 path=resource.path(namespace=namespace),
                 query=[*query, *more],
             )
-            body = await self._exchange(request, times=_LONG)
-            page = _decoded(body, ObjectList[decode], asked=request)  # type: ignore[valid-type]  # a generic Struct is made for the type at run time
+            body = await self._exchange(request, times=_LONG, largest=largest)
+            page = self._decoded(body, ObjectList[decode], asked=request)  # type: ignore[valid-type]  # a generic Struct is made for the type at run time
             yield Page(page.items or (), page.metadata.resource_version)
             if not page.metadata.more:
                 return
@@ -255,7 +260,7 @@ class ClusterClient:
         with self._translated(waited=silence_seconds):
             answer = await self._send(request, limits)
             try:
-                yield _lines(answer, asked=request)
+                yield bodies.lines(answer, asked=request.asked)
             finally:
                 answer.close()
 
@@ -264,13 +269,15 @@ class ClusterClient:
         """Return scheme, host and port of the API server."""
         return answers.place(str(self._api.configuration.host))
 
-    async def _exchange(self, request: _Request, *, times: int = 1) -> bytes:
+    async def _exchange(
+        self, request: _Request, *, times: int = 1, largest: int = LARGEST_OBJECT
+    ) -> bytes:
         """Send one request and return the whole body of its good answer."""
         wait = self.timeout_seconds
         limits = aiohttp.ClientTimeout(total=wait * times, sock_read=wait)
         with self._translated(waited=wait):
             async with await self._send(request, limits) as answer:
-                return await answer.read()
+                return await bodies.whole(answer, asked=request.asked, largest=largest)
 
     async def _send(
         self, request: _Request, limits: aiohttp.ClientTimeout
@@ -285,6 +292,9 @@ class ClusterClient:
                 method, url, headers=headers, body=request.body, _request_timeout=limits
             )
         except aiohttp.ClientError:
+            raise
+        except ClusterError:  # a redirect
+            self.outage.failed()
             raise
         except ValueError:
             # A token or an address that no request can carry; its words may hold it: not chained.
@@ -336,12 +346,15 @@ class ClusterClient:
             )
         except ConfigException as error:
             raise ClusterError(f"Our credentials cannot be read: {error}") from error
+        self.sent = self.sent.also(headers.get("authorization", ""))
         return method, url, headers
 
     async def _refused(self, request: _Request, answer: aiohttp.ClientResponse) -> ClusterError:
         """Return the error that an answer stands for; renew credentials that ran out."""
         body = await answer.content.read(_BODY_SHOWN)
-        refusal = answers.refusal(answer.status, body, answer.headers, asked=request.asked)
+        refusal = answers.refusal(
+            answer.status, body, answer.headers, asked=request.asked, sent=self.sent
+        )
         if answer.status == _UNAUTHORIZED and monotonic() - self._renewed_at > _RENEW_EVERY:
             self._renewed_at = monotonic()
             try:
@@ -350,8 +363,11 @@ class ClusterClient:
                 return ClusterError(f"{refusal} They cannot be renewed: {error}", status=401)
         return refusal
 
+    def _decoded(self, body: bytes, decode: type[T], *, asked: _Request) -> T:
+        return bodies.decoded(body, decode, asked=asked.asked, sent=self.sent)
+
     def _compare_clocks(self, answer: aiohttp.ClientResponse, sent: Timestamp) -> None:
-        found = answers.skew(answer.headers.get("Date", ""), sent=sent, received=self._clock.now())
+        found = skew(answer.headers.get("Date", ""), sent=sent, received=self._clock.now())
         if found is not None:
             self.clock_skew_seconds = found
 
@@ -362,23 +378,4 @@ class ClusterClient:
             yield
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self.outage.failed()
-            raise answers.unreachable(self.address, error, waited=waited) from error
-
-
-async def _lines(answer: aiohttp.ClientResponse, *, asked: _Request) -> AsyncIterator[bytes]:
-    """Yield whole lines; a line that the connection's end cut off is an error, not an event."""
-    try:
-        async for line in answer.content:
-            if not line.endswith(b"\n"):
-                raise ClusterError(f"{asked}: the connection broke in the middle of an event")
-            if not line.isspace():
-                yield line
-    except ValueError as error:  # a line longer than the read buffer: no event is
-        raise answers.unreadable(asked.asked, error) from error
-
-
-def _decoded(body: bytes, decode: type[T], *, asked: _Request) -> T:
-    try:
-        return msgspec.json.decode(body, type=decode)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise answers.unreadable(asked.asked, error) from error
+            raise answers.unreachable(self.address, error, waited=waited, sent=self.sent) from error

@@ -27,6 +27,7 @@ from gpu_pruner.kube.resources import Resource
 from gpu_pruner.kube.throttle import Pace
 from gpu_pruner.kube.wire import Bare, Meta, Status, WatchEvent
 from gpu_pruner.model.clock import Clock
+from gpu_pruner.model.foreign import quoted
 from gpu_pruner.model.units import Seconds, Timestamp
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -160,7 +161,7 @@ class Reflector(Generic[W, T]):
             self._lost_lists += 1
             raise
         except msgspec.DecodeError as error:
-            raise answers.unreadable(f"list {self._name}", error) from error
+            raise answers.unreadable(f"list {self._name}", error, sent=self.client.sent) from error
         if not version:
             raise ClusterError(f"list {self._name}: the answer names no resourceVersion")
         self._items, self._version, self._lost_lists = fresh, version, 0
@@ -231,7 +232,7 @@ class Reflector(Generic[W, T]):
                 meta = msgspec.json.decode(event.object, type=Bare).metadata
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             self._version = ""  # what it held may have been a change: only a list can tell
-            raise answers.unreadable(f"watch {self._name}", error) from error
+            raise answers.unreadable(f"watch {self._name}", error, sent=self.client.sent) from error
         if event.type == "DELETED":
             self._items.pop(meta.uid, None)
         if meta.resource_version:
@@ -264,14 +265,14 @@ class Reflector(Generic[W, T]):
             kind=self._name,
             namespace=meta.namespace,
             name=meta.name,
-            why=answers.quoted(str(error)),
+            why=quoted(str(error), sent=self.client.sent),
         )
 
     def _broken_off(self, event: WatchEvent) -> ClusterError:
         """Return the error that an ERROR event stands for."""
         status = msgspec.json.decode(event.object, type=Status)
         code = _GONE if status.reason in {"Expired", "Gone"} else status.code or _UNKNOWN
-        said = answers.quoted(status.message or status.reason or "")
+        said = quoted(status.message or status.reason or "", sent=self.client.sent)
         return answers.error_for(code, said, asked=f"watch {self._name}")
 
     def _failed(self, error: ClusterError) -> Seconds:

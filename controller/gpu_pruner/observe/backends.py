@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gpu_pruner.model.foreign import quoted
+from gpu_pruner.model.foreign import NOTHING_SENT, Sent, quoted
 
 
 class Backend(StrEnum):
@@ -86,7 +86,7 @@ def recognise(body: bytes | bytearray, headers: Mapping[str, str]) -> Backend:
     return Backend.THANOS if major == "0" else Backend.PROMETHEUS
 
 
-def version_told(body: bytes | bytearray, backend: Backend) -> str:
+def version_told(body: bytes | bytearray, backend: Backend, *, sent: Sent = NOTHING_SENT) -> str:
     """Return the version that an answer to ``/api/v1/status/buildinfo`` tells; empty: none.
 
     VictoriaMetrics tells that of the server that it imitates.
@@ -94,7 +94,7 @@ def version_told(body: bytes | bytearray, backend: Backend) -> str:
     if backend is Backend.VICTORIA_METRICS:
         return ""
     try:
-        return quoted(_ANSWER.decode(body).data.version[:_LONGEST_VERSION])
+        return quoted(_ANSWER.decode(body).data.version[:_LONGEST_VERSION], sent=sent)
     except msgspec.DecodeError:
         return ""
 

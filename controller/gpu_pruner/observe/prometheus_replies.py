@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from gpu_pruner.errors import IncompleteData, PrometheusError
-from gpu_pruner.model.foreign import quoted
+from gpu_pruner.model.foreign import NOTHING_SENT, Sent, quoted
 from gpu_pruner.observe.backends import TENANCY
 
 INFO_PREFIX = "PromQL info:"
@@ -68,8 +68,7 @@ def points(values: msgspec.Raw | bytes) -> _Points:
     try:
         return tuple((at, float(text)) for at, text in _ANY.decode(values))
     except (msgspec.DecodeError, ValueError) as error:
-        start = quoted(bytes(values)[:80].decode("utf-8", errors="replace"))
-        raise PrometheusError(f"a series has values that cannot be read: {start}") from error
+        raise PrometheusError("a series has values that cannot be read") from error
 
 
 class _Refusal(msgspec.Struct, gc=False, rename="camel"):
@@ -117,12 +116,13 @@ _ADVICE = {
 }
 
 
-def read(body: bytes | bytearray, *, server: str) -> Reply:
+def read(body: bytes | bytearray, *, server: str, sent: Sent = NOTHING_SENT) -> Reply:
     """Decode the body of an answer with status 200.
 
     Args:
         body: as received, decompressed.
         server: how to name the server in messages; without credentials.
+        sent: our credentials, which the server's words may repeat.
 
     Returns:
         A complete reply. Its `infos` hold every note that is no warning.
@@ -134,9 +134,11 @@ def read(body: bytes | bytearray, *, server: str) -> Reply:
     try:
         reply = _REPLY.decode(body)
     except msgspec.DecodeError as error:
-        raise PrometheusError(f"{server} {_not_prometheus(bytes(body[:4096]))}") from error
+        raise PrometheusError(f"{server} {_not_prometheus(bytes(body[:4096]), sent)}") from error
     if reply.status != "success":
-        raise PrometheusError(f"{server} reports status {quoted(reply.status)!r} with HTTP 200")
+        raise PrometheusError(
+            f"{server} reports status {quoted(reply.status, sent=sent)!r} with HTTP 200"
+        )
     if reply.is_partial:
         raise IncompleteData(
             f"{server} sent a partial answer (isPartial): some of its storage did not answer; "
@@ -146,25 +148,29 @@ def read(body: bytes | bytearray, *, server: str) -> Reply:
     warnings = [text for text in reply.warnings if not text.startswith(INFO_PREFIX)]
     if warnings:
         raise IncompleteData(
-            f"{server} sent its answer with a warning, so it may be partial: {quoted(warnings[0])}"
+            f"{server} sent its answer with a warning, so it may be partial: "
+            f"{quoted(warnings[0], sent=sent)}"
         )
     reply.infos.extend(notes)
     return reply
 
 
-def refusal(status: int, body: bytes | bytearray, *, server: str) -> PrometheusError:
+def refusal(
+    status: int, body: bytes | bytearray, *, server: str, sent: Sent = NOTHING_SENT
+) -> PrometheusError:
     """Return the error that a status other than 200 means.
 
     Args:
         status: HTTP status.
         body: as received; quoted shortened.
         server: how to name the server in messages; without credentials.
+        sent: our credentials, which the server's words may repeat.
     """
     try:
         reason = _REFUSAL.decode(body)
     except msgspec.DecodeError:
         reason = _Refusal()
-    told = quoted(f"{reason.error_type}: {reason.error}" if reason.error_type else "")
+    told = quoted(f"{reason.error_type}: {reason.error}" if reason.error_type else "", sent=sent)
     if any(text in reason.error for text in _TOO_LARGE):
         return QueryTooLarge(f"{server} finds the query too large (HTTP {status}, {told})")
     if reason.error_type == "timeout":
@@ -177,7 +183,7 @@ def refusal(status: int, body: bytes | bytearray, *, server: str) -> PrometheusE
         return PrometheusError(
             f"{server} {_ADVICE[HTTPStatus(status)]} (HTTP {status}{', ' if told else ''}{told})"
         )
-    if not told and (text := _text(bytes(body[:4096]))):
+    if not told and (text := _text(bytes(body[:4096]), sent)):
         told = text
     detail = f": {told}" if told else "; check prometheus.url"
     return PrometheusError(f"{server} refused the query with HTTP {status}{detail}")
@@ -187,7 +193,7 @@ def _is_client_error(status: int) -> bool:
     return HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def _not_prometheus(start: bytes) -> str:
+def _not_prometheus(start: bytes, sent: Sent) -> str:
     """Say what a body that is no reply looks like."""
     if not start.strip():
         return "sent an empty body; check that prometheus.url leads to a Prometheus API"
@@ -196,8 +202,8 @@ def _not_prometheus(start: bytes) -> str:
             "answered with an HTML page instead of data: probably a login page or a web interface; "
             "check prometheus.url and prometheus.token_file"
         )
-    return f"sent something that is not a Prometheus answer: {_text(start)}"
+    return f"sent something that is not a Prometheus answer: {_text(start, sent)}"
 
 
-def _text(start: bytes) -> str:
-    return quoted(start.decode("utf-8", errors="replace"))
+def _text(start: bytes, sent: Sent) -> str:
+    return quoted(start.decode("utf-8", errors="replace"), sent=sent)

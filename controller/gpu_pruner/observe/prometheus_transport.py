@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TypedDict, Unpack
 from urllib.parse import urlsplit
 
@@ -25,9 +24,9 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from gpu_pruner.errors import ObservationError, PrometheusError
+from gpu_pruner.errors import PrometheusError
 from gpu_pruner.model.clock import Clock
-from gpu_pruner.model.foreign import quoted, skew
+from gpu_pruner.model.foreign import NOTHING_SENT, Sent, quoted, skew
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.observe import prometheus_replies as replies
 from gpu_pruner.observe.backends import Backend, recognise, version_told
@@ -42,9 +41,6 @@ CONNECT_SECONDS: Seconds = 3.0
 
 _CHUNK = 2**18
 _BROKEN_OFF = "broke off in the middle of its answer; check its log and any proxy before it"
-_SHORTEST_SECRET = 7
-"""Characters; ``Bearer`` and ``Basic`` are shorter."""
-
 _MANY_REDIRECTS = range(300, 400)
 
 RETRY = urllib3.Retry(
@@ -133,17 +129,13 @@ class Transport:
             PrometheusError: no usable answer.
         """
         response, body = self._exchange(method, url, options.get("params"))
+        sent = self._sent(response)
         if response.status_code in _MANY_REDIRECTS:
-            raise PrometheusError(f"{self.server} {_redirected(response)}")
+            raise PrometheusError(f"{self.server} {_redirected(response, sent)}")
         if response.status_code != requests.codes.ok:
-            told = self._without_secrets(body, response)
-            raise replies.refusal(response.status_code, told, server=self.server)
-        reply: replies.Reply | None = None
-        with suppress(ObservationError):
-            reply = replies.read(body, server=self.server)
-        if reply is None:
-            reply = replies.read(self._without_secrets(body, response), server=self.server)
-        self._notes.update(dict.fromkeys(quoted(note) for note in reply.infos))
+            raise replies.refusal(response.status_code, body, server=self.server, sent=sent)
+        reply = replies.read(body, server=self.server, sent=sent)
+        self._notes.update(dict.fromkeys(quoted(note, sent=sent) for note in reply.infos))
         return Answer(reply)
 
     def backend(self) -> Backend:
@@ -162,7 +154,7 @@ class Transport:
         """
         response, body = self._exchange("GET", f"{self.url}/api/v1/status/buildinfo", None)
         backend = recognise(body, response.headers)
-        return backend, version_told(body, backend)
+        return backend, version_told(body, backend, sent=self._sent(response))
 
     def _exchange(
         self, method: str, url: str, form: Mapping[str, str | int | float] | None
@@ -194,14 +186,11 @@ class Transport:
             self.clock_skew_seconds = found
         return response, body
 
-    def _without_secrets(self, body: bytearray, response: requests.Response) -> bytearray:
-        """Return an answer that will be quoted without what our request carried in its headers."""
-        sent = response.request.headers
-        for name in ("Authorization", *self._settings_headers):
-            for word in sent.get(name, "").split():
-                if len(word) >= _SHORTEST_SECRET:
-                    body = body.replace(word.encode("latin-1", "replace"), b"...")
-        return body
+    def _sent(self, response: requests.Response) -> Sent:
+        """Return the credentials that a request carried in its headers."""
+        headers = response.request.headers
+        names = ("Authorization", *self._settings_headers)
+        return NOTHING_SENT.also(*(headers.get(name, "") for name in names))
 
     def _body(self, response: requests.Response) -> bytearray:
         """Read the body, within the limits of size and time."""
@@ -263,9 +252,9 @@ def _unsendable(error: ValueError) -> str:
     )
 
 
-def _redirected(response: requests.Response) -> str:
+def _redirected(response: requests.Response, sent: Sent) -> str:
     host = urlsplit(response.headers.get("Location", "")).hostname
-    target = f" to {quoted(host)}" if host else ""
+    target = f" to {quoted(host, sent=sent)}" if host else ""
     return (
         f"redirects{target} (HTTP {response.status_code}): probably to a login page; "
         "set prometheus.url to the final address, or set prometheus.token_file"

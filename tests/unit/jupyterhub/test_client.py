@@ -118,3 +118,17 @@ async def test_an_answer_that_breaks_off_leaves_open_what_happened(tmp_path: Pat
 
     assert broken.value.status is None
     assert "s3cret" not in str(broken.value)
+
+
+@pytest.mark.parametrize("words", ["bad token: Bearer s3cret", "is s3cret known?"])
+@pytest.mark.parametrize("code", [400, 403, 404, 429, 500])
+async def test_our_token_is_not_repeated_when_the_hub_does(
+    tmp_path: Path, words: str, code: int
+) -> None:
+    body = json.dumps({"message": words}).encode()
+    answer = saying(body, code, **{"Retry-After": "s3cret"})
+    with serving(answer, tmp_path) as (client, _):
+        with pytest.raises(HubError) as refused:
+            await client.servers()
+        await client.close()
+    assert "s3cret" not in str(refused.value)

@@ -166,6 +166,76 @@ async def test_messages_hold_no_secrets_and_no_long_bodies(tmp_path: Path) -> No
     assert len(said) < 256 + 200
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"bad token: Bearer {TOKEN}",
+        f"what is {TOKEN}?",
+        f"{'x' * 60} {TOKEN[:9]}{TOKEN} {TOKEN[:9]}",
+        f'{{"token":"{TOKEN}"}}',
+    ],
+)
+@pytest.mark.parametrize("code", [400, 401, 403, 500])
+async def test_our_token_is_not_repeated_when_the_server_does(
+    tmp_path: Path, words: str, code: int
+) -> None:
+    async with ScriptedApi(lists={ONE: [status(code, words)]}) as api:
+        client = await api.client(tmp_path)
+        with pytest.raises(ClusterError) as caught:
+            await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Bare)
+        await client.close()
+    assert TOKEN not in str(caught.value)
+
+
+async def test_an_object_without_end_is_given_up(tmp_path: Path) -> None:
+    async with ScriptedApi(lists={ONE: [Watch(then="flood")]}) as api:
+        client = await api.client(tmp_path)
+        with pytest.raises(ClusterError, match="has more than 32 MiB"):
+            await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Bare)
+        await eventually(lambda: api.connections == 0)
+        await client.close()
+
+
+async def test_a_list_without_end_is_given_up_later(tmp_path: Path) -> None:
+    async with ScriptedApi(lists={"/api/v1/nodes": [Watch(then="flood")]}) as api:
+        client = await api.client(tmp_path)
+        with pytest.raises(ClusterError, match="has more than 256 MiB"):
+            await anext(client.list_pages(NODES, decode=Bare))
+        await client.close()
+
+
+async def test_a_line_of_a_watch_without_end_is_given_up(tmp_path: Path) -> None:
+    async with ScriptedApi(watches={"/api/v1/pods": [Watch(then="flood")]}) as api:
+        client = await api.client(tmp_path)
+        async with client.watch(PODS, query=[], silence_seconds=60) as lines:
+            with pytest.raises(ClusterError, match="a line has no end"):
+                await anext(lines)
+        await client.close()
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed_and_its_host_is_named(tmp_path: Path, code: int) -> None:
+    elsewhere = "/api/v1/namespaces/elsewhere"
+    async with ScriptedApi(lists={elsewhere: [Reply(thing("train"))]}) as api:
+        target = f"http://me:pw@localhost:{api.port}{elsewhere}?token={TOKEN}"
+        away = Reply(b"", code, {"Location": target})
+        api.lists[ONE] = api.others[ONE] = [away]
+        client = await api.client(tmp_path)
+        with pytest.raises(ClusterError) as read:
+            await client.get(DEPLOYMENTS, "train", namespace="team-a", decode=Bare)
+        with pytest.raises(ClusterError) as written:
+            await client.patch(DEPLOYMENTS, "train", {}, namespace="team-a")
+        await client.close()
+    said = f"The Kubernetes API at {api.url} redirects to localhost (HTTP {code})"
+    for caught in (read.value, written.value):
+        assert str(caught).startswith(said)
+        assert "set the server in the kubeconfig" in str(caught)
+        assert "pw" not in str(caught)
+        assert TOKEN not in str(caught)
+        assert caught.status == code
+    assert [one.path for one in api.asked] == [ONE, ONE]
+
+
 @pytest.mark.parametrize("code", [200, 403, 502])
 async def test_a_web_page_is_called_one(tmp_path: Path, code: int) -> None:
     login = Reply(b"<html>log in</html>", code, {"Content-Type": "text/html; charset=utf-8"})

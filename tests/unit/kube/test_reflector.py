@@ -13,6 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 from support.manual_clock import NOON, ManualClock
 from support.scripted_api import (
+    TOKEN,
     Reply,
     ScriptedApi,
     Watch,
@@ -236,6 +237,23 @@ async def test_an_endless_failure_makes_no_hot_loop(tmp_path: Path, watch: Reply
         assert it.api.count(PATH) <= 2 * (MANY + 1)
         assert it.naps.waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
         assert it.names == {"a"}
+
+
+async def test_our_token_is_not_repeated_when_a_watch_does(tmp_path: Path) -> None:
+    bad = event("ERROR", {"code": 500, "message": f"bad token: Bearer {TOKEN}; {TOKEN}?"})
+    async with bench(tmp_path, lists=[page([one("a")])], watches=[Watch([bad])], allowed=1) as it:
+        await eventually(lambda: len(it.naps.waits) > 1)
+        assert "the API server answered 500. bad" in str(it.copy.error)
+        assert TOKEN not in str(it.copy.error)
+
+
+async def test_a_watch_goes_on_after_a_line_without_end(tmp_path: Path) -> None:
+    watches: list[Reply | Watch] = [
+        Watch(then="flood"),
+        Watch([event("ADDED", thing("b", version=7, spec={}))]),
+    ]
+    async with bench(tmp_path, lists=[page([one("a")])], watches=watches) as it:
+        await it.holds("a", "b")
 
 
 async def test_a_watch_that_ends_at_once_again_and_again_makes_no_hot_loop(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_pruner.model.foreign import LONGEST_QUOTE, quoted, skew
+from gpu_pruner.model.foreign import LONGEST_QUOTE, NOTHING_SENT, quoted, skew
 
 NOON = 1_769_860_800.0
 DATE = "Sat, 31 Jan 2026 12:00:00 GMT"
@@ -44,7 +44,44 @@ def test_a_quote_is_one_short_printable_line() -> None:
         "http://user:s3cret@prometheus/",
         "token=s3cret",
         "basic s3cret",
+        "bad token: Bearer s3cret",
+        '{"token":"s3cret"}',
+        r"{\"token\": \"s3cret\"}",
+        "{'Authorization': 'Basic s3cret'}",
+        "Authorization: token s3cret",
+        'bearer: "s3cret"',
+        "password=s3cret",
+        "user:s3cret@prometheus",
     ],
 )
 def test_a_quote_holds_no_secret(text: str) -> None:
     assert "s3cret" not in quoted(text)
+
+
+@pytest.mark.parametrize(
+    "header", ["Bearer s3cret", "Basic bWU6czNjcmV0", "s3cret", "ApiKey s3cret", "bearer  s3cret "]
+)
+@pytest.mark.parametrize(
+    "text", ["is s3cret known?", "s3crets3cret", "a" * 200 + "s3cret", "a" * 4091 + "s3cret"]
+)
+def test_a_quote_holds_nothing_that_we_sent(header: str, text: str) -> None:
+    sent = NOTHING_SENT.also(header)
+    assert "s3cret" not in quoted(text, sent=sent)
+    assert "s3cret" not in repr(sent)
+
+
+def test_what_was_sent_is_hidden_in_every_writing() -> None:
+    sent = NOTHING_SENT.also('Bearer a"b&c/d')
+    said = quoted('a\\"b&c/d, a&quot;b&amp;c/d, a%22b%26c%2Fd, over', sent=sent)
+    assert said == "…, …, …, over"
+
+
+def test_a_secret_that_somebody_cut_off_is_hidden_too() -> None:
+    sent = NOTHING_SENT.also("Bearer s3cret-token")
+    assert quoted("you sent s3cret-to", sent=sent) == "you sent …"
+
+
+def test_the_newest_sixteen_credentials_are_remembered() -> None:
+    sent = NOTHING_SENT.also(*(f"Bearer token-{number:03}" for number in range(30)))
+    assert quoted("token-029 token-014 token-013", sent=sent) == "… … token-013"
+    assert sent.also("Bearer token-029") is sent

@@ -311,6 +311,21 @@ async def test_redirects_are_not_followed(server: ScriptedServer) -> None:
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("words", ["bad token: Bearer s3cret", "is s3cret known?"])
+@pytest.mark.parametrize("code", [200, 400, 401, 403, 422, 500])
+@pytest.mark.parametrize("by", ["token", "login"])
+async def test_our_credential_is_not_repeated_when_the_server_does(
+    server: ScriptedServer, words: str, code: int, by: str
+) -> None:
+    url = server.url if by == "token" else server.url.replace("http://", "http://user:s3cret@")
+    token = {"token": "s3cret"} if by == "token" else {}
+    refused = {"status": "error", "errorType": "execution", "error": words}
+    for body in (words, json.dumps(refused), json.dumps({**refused, "status": words})):
+        server.answers = {QUERY: Answer(body, code)}
+        said = await failure(url, **token)
+        assert "s3cret" not in said
+
+
 async def test_an_empty_server_names_what_it_has_instead(server: ScriptedServer) -> None:
     server.answers = {QUERY: success()}
     assert "has no DCGM series at 2026-01-31T12:00:00Z; check" in await failure(server.url)
