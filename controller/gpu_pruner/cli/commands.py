@@ -31,6 +31,7 @@ from gpu_pruner.cli.reloading import SettingsFile
 from gpu_pruner.cli.report import report
 from gpu_pruner.cli.rust_flags import log_level
 from gpu_pruner.cli.settings_output import print_settings, schema
+from gpu_pruner.cli.streams import replace_closed_streams
 from gpu_pruner.cli.wishes import exempt, keep, release
 from gpu_pruner.errors import ConfigurationError, PrunerError
 from gpu_pruner.record.logs import configure_logging
@@ -43,8 +44,11 @@ FIRST_STORY_PATIENCE_MINUTES = 150.0
 
 def run_command_line() -> None:
     """Parse the arguments, run the command, and end with its exit code."""
+    replace_closed_streams()
     try:
-        sys.exit(command_line.main(_arguments(), prog_name=_NAME, standalone_mode=False))
+        code = command_line.main(_arguments(), prog_name=_NAME, standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
