@@ -47,6 +47,8 @@ BEGIN = "<!-- begin: written by docs/generate.py -->"
 END = "<!-- end -->"
 
 PACKAGE = Path(errors.__file__).parent
+NAMED = re.compile(r"`([A-Z][A-Z_]+)`")
+"""How a docstring among the annotations names another of them; readers know it by its key."""
 ROUTE = re.compile(r"(?P<path>`/[^`]*`)[:,.]? *(?P<about>.*)", re.DOTALL)
 """How the docstring of a route's handler begins."""
 
@@ -144,7 +146,8 @@ def annotation_keys() -> str:
     used = imported_from(annotations)
     known: dict[bool, list[Row]] = {True: [], False: []}
     for name, meaning in described(ast.parse(source).body):
-        known[name in used].append((code(getattr(annotations, name)), meaning))
+        told = NAMED.sub(lambda found: code(getattr(annotations, found[1])), meaning)
+        known[name in used].append((code(getattr(annotations, name)), told))
     head = ("Key", "Meaning")
     reserved = "Reserved for what is not built yet; setting them does nothing today:"
     return f"{table(head, known[True])}\n\n{reserved}\n\n{table(head, known[False])}"

@@ -17,6 +17,7 @@ import click
 import pytest
 from pydantic import BaseModel
 
+from gpu_pruner import cli
 from gpu_pruner.cli.commands import command_line
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.decide import breaker
@@ -70,6 +71,36 @@ def test_a_written_file_is_what_the_code_says(file: str) -> None:
 def test_a_page_without_its_markers_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="the page needs"):
         generate.filled(text, "block")
+
+
+def test_an_annotation_is_called_by_its_key_and_never_by_its_name_in_the_code() -> None:
+    page = reference("annotations.md")
+    for name in vars(annotations):
+        assert f"`{name}`" not in page
+
+
+def test_every_exit_code_is_documented() -> None:
+    """Every constant of the command line that is one, wherever it is defined."""
+    told = {int(one) for one in re.findall(r"^\| (\d+) \|", reference("cli.md"), re.MULTILINE)}
+    codes = re.compile(
+        r"^_(?:FINE|FAILED|BAD_INPUT|PROBLEMS|INTERRUPTED|TERMINATED)\b.* = (.+)$", re.MULTILINE
+    )
+    found = {
+        int(one)
+        for module in Path(cli.__file__).parent.glob("*.py")
+        for given in codes.findall(text_of(module))
+        for one in given.split(", ")
+    }
+    assert found == told
+
+
+def test_every_way_to_name_a_workload_is_documented() -> None:
+    command = command_line.commands["explain"]
+    ways = re.search(r"REF is (.*?)\.", command.help or "")
+    assert ways
+    prose = reference("cli.md").partition(generate.BEGIN)[0]
+    for way in re.split(r", | or ", ways[1]):
+        assert f"`{way}`" in prose
 
 
 @pytest.mark.parametrize("reason", Reason, ids=str)

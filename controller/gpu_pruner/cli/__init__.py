@@ -15,7 +15,7 @@ _NEEDED = ("click", "kubernetes", "msgspec", "prometheus_api_client", "pydantic"
 def main() -> None:
     """Run the command line and end the process with its exit code.
 
-    Exit codes: 0 fine, 1 failed, 2 bad input.
+    Exit codes: 0 fine, 1 failed, 2 bad input, 3 a check that found something wrong.
     """
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
