@@ -89,6 +89,39 @@ def test_a_wrong_command_line_exits_2_with_the_place(arguments, words):
     refused(command(*arguments), *words, code=2)
 
 
+WHY = ("--reason", "a demonstration")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reference"),
+    [
+        (("keep", "--for", "4h", *WHY), "deployment/../train"),
+        (("pause",), "deployment/team-a/.."),
+        (("resume",), "deployment/team-a/."),
+        (("exempt", *WHY), "notebook/../team-c"),
+        (("release", *WHY), "deployment/\udcff\udcfe/x"),
+        (("explain", "--controller", "http://127.0.0.1:1"), "deployment/\udcff\udcfe/x"),
+        (("pause",), "deployment/team-a/\x1b[31mred"),
+        (("resume",), "deployment/team-a/" + "x" * 5000),
+    ],
+)
+def test_a_reference_with_a_part_that_is_no_name_exits_2(arguments, reference):
+    ended = command(*arguments, reference)
+    refused(ended, "REF '", "is not a name", code=2)
+    assert "\x1b" not in ended.stderr
+    assert len(ended.stderr) < 400
+
+
+@pytest.mark.parametrize("order", ["pause", "resume"])
+async def test_an_order_about_what_never_existed_exits_2_with_the_likest_names(tmp_path, order):
+    async with cluster(tmp_path) as (_, kubeconfig):
+        ended = await asyncio.to_thread(
+            command, order, "deployment/team-a/trian", "--kubeconfig", kubeconfig
+        )
+    refused(ended, "there is no deployment/team-a/trian", code=2)
+    refused(ended, "did you mean deployment/team-a/train?", code=2)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

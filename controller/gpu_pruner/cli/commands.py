@@ -26,6 +26,7 @@ from gpu_pruner.cli.options import (
     serving_options,
 )
 from gpu_pruner.cli.printing import output_option
+from gpu_pruner.cli.reasons import REASON
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.cli.reloading import SettingsFile
 from gpu_pruner.cli.report import report
@@ -170,7 +171,7 @@ command_line.add_command(schema)
 
 @command_line.command()
 @click.argument("reference", metavar="REF")
-@click.option("--reason", default="", help="Why; everybody who wonders sees it.")
+@click.option("--reason", type=REASON, default="", help="Why; everybody who wonders sees it.")
 @kubernetes_options
 def pause(reference: str, reason: str, **flags: object) -> None:
     """Pause one workload now, reversibly, by your own decision and without notice."""

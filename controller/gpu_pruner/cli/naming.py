@@ -1,7 +1,7 @@
 """From a name that somebody typed to the root that it means, as the API server has it.
 
 Answers with the uid, or with the names that are most like what was typed. Reads with the rights of
-whoever types, and writes nothing. Called by `cli.wishes`.
+whoever types, and writes nothing. Called by `cli.wishes` and `cli.running`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,24 @@ async def root_named(client: Cluster, named: RootRef, *, levers: Levers) -> Root
         if owner is None:
             return replace(above, uid=meta.uid)
     raise ActionRefused(f"{named.ref} has too many owners above it")
+
+
+async def must_exist(client: Cluster, root: RootRef, *, levers: Levers) -> None:
+    """Check that what a person's order names is there, where it is of a kind that can be ordered.
+
+    A JupyterHub server has no object while it is stopped, so it is never missed here.
+
+    Args:
+        client: to read with.
+        root: what was named.
+        levers: those of the settings, too.
+
+    Raises:
+        ConfigurationError: nothing is called so.
+        ClusterError: no usable answer.
+    """
+    if levers.find(root.kind, root.group) is not None:
+        await _meta(client, root, levers=levers)
 
 
 def _resource(root: RootRef, levers: Levers) -> Resource:

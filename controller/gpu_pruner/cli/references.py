@@ -9,6 +9,7 @@ from gpu_pruner.act.levers import LEVERS
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.loop.explaining import Question
 from gpu_pruner.model import jupyterhub
+from gpu_pruner.model.foreign import quoted
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.settings.levers import CustomLever
 
@@ -30,6 +31,10 @@ _SHORT = {
     "pods": "pod",
 }
 
+_LONGEST_NAME = 253
+"""Characters; source: Kubernetes' rules for names, of which this is the longest."""
+_SHOWN = 80
+
 
 def parse_reference(text: str, *, custom: Iterable[CustomLever] = ()) -> RootRef:
     """Read ``kind/namespace/name``.
@@ -42,20 +47,44 @@ def parse_reference(text: str, *, custom: Iterable[CustomLever] = ()) -> RootRef
         The reference, without uid.
 
     Raises:
-        ConfigurationError: it has another shape or an unknown kind.
+        ConfigurationError: it has another shape, an unknown kind, or a part that is no name.
     """
     parts = text.split("/")
     if len(parts) != 3 or not all(parts):  # noqa: PLR2004 - kind, namespace, name
         raise ConfigurationError(
-            f"{text[:80]!r} is not kind/namespace/name, for example deployment/team-a/train"
+            f"{_shown(text)} is not kind/namespace/name, for example deployment/team-a/train"
         )
+    _all_names(text, parts)
     kind, namespace, name = parts
     groups = _GROUPS | {one.kind.lower(): (one.group, one.kind) for one in custom}
     key = _SHORT.get(kind.lower(), kind.lower())
     if key not in groups:
-        raise ConfigurationError(f"unknown kind {kind[:40]!r}; known: {', '.join(groups)}")
+        raise ConfigurationError(f"unknown kind {_shown(kind)}; known: {', '.join(groups)}")
     group, proper = groups[key]
     return RootRef(kind=proper, namespace=namespace, name=name, group=group)
+
+
+def _all_names(text: str, parts: Iterable[str]) -> None:
+    """Check what was written for parts that nothing can be called, and that would lead elsewhere.
+
+    Raises:
+        ConfigurationError: one is ``.`` or ``..``, too long, or has a blank, a control character or
+            a byte that is no text.
+    """
+    for part in parts:
+        if part in {".", ".."} or len(part) > _LONGEST_NAME:
+            raise ConfigurationError(f"REF {_shown(text)}: {_shown(part)} is not a name")
+        if not part.isprintable() or " " in part:
+            raise ConfigurationError(
+                f"REF {_shown(text)}: {_shown(part)} is not a name: it has a character that no "
+                "name can have"
+            )
+
+
+def _shown(text: str) -> str:
+    """Return what was written, quoted, short and printable."""
+    line = quoted(text)
+    return repr(line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…")
 
 
 _SHAPES = (
@@ -73,9 +102,11 @@ def parse_question(text: str, *, custom: Iterable[CustomLever] = ()) -> Question
         custom: as for `parse_reference`.
 
     Raises:
-        ConfigurationError: it has another shape.
+        ConfigurationError: it has another shape, or a part that is no name.
     """
     sort, _, rest = text.partition("/")
+    if rest and "" not in (parts := text.split("/")):
+        _all_names(text, parts)
     if sort.lower() in {"node", "nodes"} and rest and "/" not in rest:
         return Question(node=rest)
     if sort.lower() in {"gpu", "gpus"} and rest and rest.count("/") <= 1:
@@ -83,7 +114,7 @@ def parse_question(text: str, *, custom: Iterable[CustomLever] = ()) -> Question
     kind, _, place = text.partition("/")
     namespace, _, name = place.partition("/")
     if not (kind and namespace and name) or "/" in name:
-        raise ConfigurationError(f"{text[:80]!r} is not {_SHAPES}")
+        raise ConfigurationError(f"{_shown(text)} is not {_SHAPES}")
     try:
         return Question(root=parse_reference(text, custom=custom))
     except ConfigurationError:  # pods can belong to kinds that nobody here can pause

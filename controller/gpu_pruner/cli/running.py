@@ -17,6 +17,7 @@ from gpu_pruner.act.actor import Actor
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli.ending import call_at_the_end_of_stdin
 from gpu_pruner.cli.explainer import Explainer
+from gpu_pruner.cli.naming import must_exist
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import print_json, print_plan
 from gpu_pruner.cli.reloading import SettingsFile
@@ -131,7 +132,13 @@ async def once(settings: Settings, *, output: str) -> int:
 
 
 async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
-    """Pause one root by a person's decision."""
+    """Pause one root by a person's decision.
+
+    Raises:
+        ConfigurationError: nothing is called so; with the names that are most like it.
+        ActionRefused: it holds no GPU.
+        ClusterError: it could not be read.
+    """
     clock = clock_from_environment()
     person = _person()
     order = PauseOrder(
@@ -141,6 +148,7 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
         by=person,
     )
     async with _acting(settings, clock) as (client, actor):
+        await must_exist(client, root, levers=Levers.of_settings(settings.custom_levers))
         if refusal := await holds_no_gpu(client, root):
             raise ActionRefused(refusal)
         outcome = await actor.pause(order)
@@ -148,8 +156,9 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
 
 
 async def resume(settings: Settings, root: RootRef) -> int:
-    """Restore one root by a person's decision."""
-    async with _acting(settings, clock_from_environment()) as (_, actor):
+    """Restore one root by a person's decision; raises as `pause` does."""
+    async with _acting(settings, clock_from_environment()) as (client, actor):
+        await must_exist(client, root, levers=Levers.of_settings(settings.custom_levers))
         outcome = await actor.restore(root, by=_person(), why="resumed with the command line")
     return _told(outcome)
 

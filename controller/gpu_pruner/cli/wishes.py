@@ -30,6 +30,7 @@ from gpu_pruner.cli.naming import root_named
 from gpu_pruner.cli.options import kubernetes_options
 from gpu_pruner.cli.orders import holds_no_gpu
 from gpu_pruner.cli.printing import output_option, print_json
+from gpu_pruner.cli.reasons import REASON
 from gpu_pruner.cli.references import parse_reference
 from gpu_pruner.errors import ActionRefused, ConfigurationError
 from gpu_pruner.kube.client import ClusterClient
@@ -66,14 +67,18 @@ def _moment(
 
 
 def _why(_context: click.Context, _option: click.Parameter, text: str) -> str:
-    if not 0 < len(text.strip()) <= LONGEST_REASON:
+    if not text:
         raise click.BadParameter(f"say why, in 1 to {LONGEST_REASON} characters")
-    return text.strip()
+    return text
 
 
 _REFERENCE = click.argument("reference", metavar="REF")
 _REASON = click.option(
-    "--reason", required=True, callback=_why, help="Why; everybody who wonders sees it."
+    "--reason",
+    type=REASON,
+    required=True,
+    callback=_why,
+    help="Why; everybody who wonders sees it.",
 )
 _WITHDRAW = click.option("--withdraw", is_flag=True, help="Take the wish back.")
 _FOR = click.option(

@@ -6,7 +6,7 @@ import pytest
 from support.memory_cluster import Json, MemoryCluster
 
 from gpu_pruner.act.levers import Levers
-from gpu_pruner.cli.naming import root_named
+from gpu_pruner.cli.naming import must_exist, root_named
 from gpu_pruner.errors import ActionRefused, ConfigurationError, Forbidden
 from gpu_pruner.kube.resources import (
     DEPLOYMENTS,
@@ -105,3 +105,16 @@ async def test_who_may_not_list_is_told_no_names() -> None:
     cluster.failures["list", "deployments"] = Forbidden("no")
     with pytest.raises(ConfigurationError, match=r"there is no deployment/team-a/servr$"):
         await named(cluster, RootRef("Deployment", "team-a", "servr", "apps"))
+
+
+async def test_an_order_about_what_never_existed_is_bad_input_with_the_likest_names() -> None:
+    cluster = MemoryCluster()
+    has(cluster, DEPLOYMENTS, "server", owner=None)
+    await must_exist(cluster, SERVER, levers=Levers())
+    with pytest.raises(ConfigurationError, match="did you mean deployment/team-a/server"):
+        await must_exist(cluster, RootRef("Deployment", "team-a", "servr", "apps"), levers=Levers())
+
+
+async def test_a_stopped_jupyterhub_server_has_no_object_to_miss() -> None:
+    server = RootRef("JupyterServer", "team-a", "jupyter-ada", "hub.jupyter.org")
+    await must_exist(MemoryCluster(), server, levers=Levers())

@@ -79,3 +79,39 @@ def test_near_names_are_the_likest_first_and_few():
     assert found[0] == "deployment/team-a/train"
     assert len(found) == 3
     assert near("notebook/other/thing", known) == ()
+
+
+NO_NAMES = [
+    "deployment/../train",
+    "deployment/team-a/..",
+    "deployment/team-a/.",
+    "notebook/../team-c",
+    "deployment/\udcff\udcfe/x",
+    "deployment/team-a/\x1b[31mred",
+    "deployment/team-a/a b",
+    "deployment/team-a/" + "x" * 5000,
+    "\x1b[31m/team-a/x",
+]
+
+
+@pytest.mark.parametrize("text", [*NO_NAMES, "node/..", "node/\x1b[2J", "gpu/GPU-1/\udcff"])
+def test_a_part_that_is_no_name_is_told_short_and_printable(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="^REF .* is not a name") as caught:
+        parse_question(text)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("text", NO_NAMES)
+def test_no_order_names_a_part_that_is_no_name(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="^REF .* is not a name"):
+        parse_reference(text)
+
+
+@pytest.mark.parametrize("text", ["\x1b[31m", "a/\x1b/c", "x" * 5000, "a/b/c/" + "\udcff" * 999])
+def test_another_shape_is_shown_short_and_printable(text: str) -> None:
+    for parse in (parse_reference, parse_question):
+        with pytest.raises(ConfigurationError) as caught:
+            parse(text)
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 500
