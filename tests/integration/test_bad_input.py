@@ -116,9 +116,9 @@ def test_a_reference_with_a_part_that_is_no_name_exits_2(arguments, reference):
 async def test_an_order_about_what_never_existed_exits_2_with_the_likest_names(tmp_path, order):
     async with cluster(tmp_path) as (_, kubeconfig):
         ended = await asyncio.to_thread(
-            command, order, "deployment/team-a/trian", "--kubeconfig", kubeconfig
+            command, order, "deployment/team-a/trains", "--kubeconfig", kubeconfig
         )
-    refused(ended, "there is no deployment/team-a/trian", code=2)
+    refused(ended, "there is no deployment/team-a/trains", code=2)
     refused(ended, "did you mean deployment/team-a/train?", code=2)
 
 
