@@ -83,6 +83,16 @@ class Entry(_Part, frozen=True):
         return self.verb in WRITES
 
     @property
+    def is_refused(self) -> bool:
+        """Whether the server said no, and not because a person's order came at the same moment.
+
+        A command notes what it did in the book, and so does the cycle: one of the two is told 409.
+        """
+        at, code = self.object_ref, self.response_status.code
+        is_race = (at.resource, at.subresource, code) == ("gpuworkloads", "status", 409)
+        return code >= 300 and not is_race
+
+    @property
     def told(self) -> str:
         """The request in a line, for messages of failed tests."""
         at = self.object_ref

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 from support.manual_clock import NOON
 from support.memory_hub import MemoryHub
 
@@ -218,9 +218,7 @@ def test_pods_that_say_to_be_one_server_are_one_workload() -> None:
     assert roots == {replace(ROOT, name="forged")}
 
 
-async def test_a_hub_is_asked_at_every_look_and_its_failure_is_told_once(
-    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_hub_is_asked_at_every_look_and_its_failure_is_told_once() -> None:
     hub = MemoryHub()
     hub.runs(ALICE)
     watch = HubWatch([hub])
@@ -231,13 +229,12 @@ async def test_a_hub_is_asked_at_every_look_and_its_failure_is_told_once(
     assert ROOT.uid in watch.laid_over(view).owners
 
     hub.failures["servers"] = HubError("it refuses the token (403)", status=403)
-    with caplog.at_level(logging.INFO):
+    with capture_logs() as logs:
         for _ in range(3):
             await watch.look()
         assert watch.laid_over(view).owners == {}
         hub.failures.clear()
         await watch.look()
     assert ROOT.uid in watch.laid_over(view).owners
-    said = caplog.text + capsys.readouterr().out
-    assert said.count("out of sight") == 1
-    assert said.count("in sight again") == 1
+    said = [log["event"] for log in logs]
+    assert said == ["a JupyterHub is out of sight", "a JupyterHub is in sight again"]
