@@ -14,6 +14,7 @@ import click
 
 from gpu_pruner import __version__
 from gpu_pruner.cli import running
+from gpu_pruner.cli.backtest import backtest
 from gpu_pruner.cli.check import check
 from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explain import explain
@@ -197,6 +198,7 @@ command_line.add_command(keep, "extend")
 command_line.add_command(exempt)
 command_line.add_command(release)
 command_line.add_command(report)
+command_line.add_command(backtest)
 
 
 @command_line.command()

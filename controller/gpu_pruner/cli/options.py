@@ -24,6 +24,7 @@ from gpu_pruner.settings.schema import ProfileName, kinds_from_letters
 __all__ = [
     "config_options",
     "controller_options",
+    "history_options",
     "kubernetes_options",
     "printing_options",
     "serving_options",
@@ -276,6 +277,11 @@ def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
 def config_options(command: F) -> F:
     """Add the flags of a command that only needs the settings file."""
     return _with(_KUBERNETES[:1] + _LOGGING, command)
+
+
+def history_options(command: F) -> F:
+    """Add the flags of a command that reads telemetry, and decides by the settings file."""
+    return _with(_TELEMETRY + _KUBERNETES[:1] + _LOGGING, command)
 
 
 def kubernetes_options(command: F) -> F:

@@ -29,11 +29,11 @@ from gpu_pruner.model.verdict import Reason, Verdict
 _LEAST_SCRAPES = 3
 """The newest sample may always be this many scrape intervals old."""
 
-_LONGEST_STILL_ENERGY = 3
+LONGEST_STILL_ENERGY = 3
 """Steps at the end of the period in which energy may stand still: a running counter moves in every
 poll, so this only leaves room for a restart of the exporter."""
 
-_LEAST_STILL = 3
+LEAST_STILL = 3
 """The same for power and temperature, which may rest for as many steps as changes are wanted."""
 
 _STALE_ERRORS_SEEN = 2
@@ -297,7 +297,7 @@ def _frozen(
     if alive.changes < wanted or moved_at is None:
         told = f"{word} changed {alive.changes} times, {wanted} are wanted"
         return Verdict.UNKNOWN, Reason.NOT_LIVE, told
-    still = _LONGEST_STILL_ENERGY if alive.signal is Signal.ENERGY else max(wanted, _LEAST_STILL)
+    still = LONGEST_STILL_ENERGY if alive.signal is Signal.ENERGY else max(wanted, LEAST_STILL)
     if period.end - moved_at <= still * period.step_seconds:
         return None
     told = f"{word} has not moved since {clock_time(moved_at, now=yardstick.at)}"

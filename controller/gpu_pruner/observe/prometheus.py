@@ -128,17 +128,11 @@ class PrometheusSource:
         period = Period.ending(
             now, length=max(now - back_to, slice_seconds(interval)), step_seconds=step
         )
-        table, read = TrackTable(), _Read(period)
-        moved: list[Column] = []
-        for field, ask in probe.screened:
-            asked = self._slices.of(ask, period, interval=interval)
-            for part in promql.slices_for_all(asked, probe.series):
-                if ask is Ask.MOVES:
-                    series = self._moves(field, part, read, named=probe.speechless > 0)
-                    moved.append(Column(field.signal, field.metric, series, moves=True))
-                else:
-                    query = promql.peaks if ask is Ask.PEAKS else promql.work
-                    table.take(field, self._ask(query, field, part), read=read)
+
+        def part_of(ask: Ask) -> Period:
+            return self._slices.of(ask, period, interval=interval)
+
+        table, moved = self._gather(probe, period, part_of)
         if not len(table):
             raise PrometheusError(self._nothing(now))
         self._look_again(len(table))
@@ -151,6 +145,22 @@ class PrometheusSource:
             proven=self._meters(now, probe),
             notes=self._notes(probe),
         )
+
+    def _gather(
+        self, probe: Probe, period: Period, part_of: Callable[[Ask], Period]
+    ) -> tuple[TrackTable, list[Column]]:
+        """Ask for what a screen consists of, of each field for a part of the period."""
+        table, read = TrackTable(), _Read(period)
+        moved: list[Column] = []
+        for field, ask in probe.screened:
+            for part in promql.slices_for_all(part_of(ask), probe.series):
+                if ask is Ask.MOVES:
+                    series = self._moves(field, part, read, named=probe.speechless > 0)
+                    moved.append(Column(field.signal, field.metric, series, moves=True))
+                else:
+                    query = promql.peaks if ask is Ask.PEAKS else promql.work
+                    table.take(field, self._ask(query, field, part), read=read)
+        return table, moved
 
     def _survey(self, now: Timestamp) -> Survey:
         if self._unprobed:  # a person waits: what failed a moment ago is not asked again
