@@ -1,4 +1,4 @@
-"""A past minute by minute, and what a controller would have done in it, worked out minute by minute.
+"""A past minute by minute, and what a controller would have done in it, worked out by hand.
 
 Written from the rules in the documentation, with loops and without any of the product's code, so
 that a replay has something to be compared with.
@@ -77,14 +77,15 @@ def verdict(gpu: Gpu, minute: int, numbers: Numbers) -> str:
         return "active"
     if work:
         return "unknown"  # somebody else's
-    if not any(gpu.sampled(one) for one in (minute - 1, minute)):
-        return "unknown"
     seen = sum(gpu.sampled(one) or gpu.sampled(one - 1) for one in judged)
-    if seen < int(0.945 * window):
-        return "unknown"
-    if sum(gpu.moved(one) for one in judged) < min(10, window // 3):
-        return "unknown"
-    if not any(gpu.moved(one) for one in range(minute - 3, minute + 1)):
+    moved = sum(gpu.moved(one) for one in judged)
+    doubts = (
+        not any(gpu.sampled(one) for one in (minute - 1, minute)),
+        seen < int(0.945 * window),
+        moved < min(10, window // 3),
+        not any(gpu.moved(one) for one in range(minute - 3, minute + 1)),
+    )
+    if any(doubts):
         return "unknown"
     young = minute + 1 - gpu.first < window + 5 and gpu.first >= 5
     return "unknown" if young else "idle"
@@ -139,7 +140,8 @@ def replayed(one: Owned, numbers: Numbers, *, lowest: float) -> Sum:
         working = any(gpu.working(minute, lowest) for gpu in held)
         if paused_at is not None:
             if held and not working:
-                total.hours += sum(gpu.sampled(minute) or gpu.sampled(minute - 1) for gpu in held) / 60  # fmt: skip # noqa: E501
+                seen = [gpu for gpu in held if gpu.sampled(minute) or gpu.sampled(minute - 1)]
+                total.hours += len(seen) / 60
                 continue
             if working and minute - paused_at <= 60:
                 total.regrets += 1

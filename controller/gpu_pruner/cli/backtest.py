@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import click
 from rich.console import Console
@@ -38,8 +38,6 @@ from gpu_pruner.settings.clock import clock_from_environment
 from gpu_pruner.settings.durations import format_duration, parse_duration
 from gpu_pruner.settings.schema import PrometheusSettings, Settings
 
-T = TypeVar("T", bound=float)
-
 _MOST_SETTINGS = 100
 """Combinations of one run: more are a slip, and nobody reads such a table."""
 
@@ -50,17 +48,18 @@ def _several(read: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]
     def parse(text: str) -> tuple[float, ...]:
         try:
             return tuple(sorted({read(one.strip()) for one in text.split(",")}))
-        except (ConfigurationError, ValueError) as error:
+        except ConfigurationError as error:
             raise click.BadParameter(str(error)) from error
 
     return parse
 
 
 def _threshold(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise ValueError(f"{text[:40]!r} is not a ratio between 0 and 1")
-    return value
+    with suppress(ValueError):
+        value = float(text)
+        if 0 < value < 1:
+            return value
+    raise ConfigurationError(f"{text[:40]!r} is not a ratio between 0 and 1")
 
 
 def _minutes(text: str) -> Seconds:

@@ -23,6 +23,9 @@ from gpu_pruner.model.signals import (
     Steps,
 )
 
+_UNNAMED = SeriesLabels()
+"""Of movement that is asked for by device: it says nothing of who is there."""
+
 Readings: TypeAlias = tuple[Facts, ...]
 """One for each threshold that is asked about; one for all where none of them matters."""
 
@@ -91,7 +94,7 @@ class Recording:
                 key = (subject.device, column.signal)
                 self._parts.setdefault(key, []).append((up, readings))
                 seen = readings[0].changes if column.moves else readings[0].present
-                if seen:
+                if seen and subject.labels != _UNNAMED:
                     self._see(subject.device, subject.labels, seen << up)
 
     def devices(self) -> tuple[PastDevice, ...]:
