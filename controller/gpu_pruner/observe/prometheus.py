@@ -128,11 +128,17 @@ class PrometheusSource:
         period = Period.ending(
             now, length=max(now - back_to, slice_seconds(interval)), step_seconds=step
         )
-
-        def part_of(ask: Ask) -> Period:
-            return self._slices.of(ask, period, interval=interval)
-
-        table, moved = self._gather(probe, period, part_of)
+        table, read = TrackTable(), Read(period)
+        moved: list[Column] = []
+        for field, ask in probe.screened:
+            asked = self._slices.of(ask, period, interval=interval)
+            for part in promql.slices_for_all(asked, probe.series):
+                if ask is Ask.MOVES:
+                    series = self._moves(field, part, read, named=probe.speechless > 0)
+                    moved.append(Column(field.signal, field.metric, series, moves=True))
+                else:
+                    query = promql.peaks if ask is Ask.PEAKS else promql.work
+                    table.take(field, self._ask(query, field, part), read=read)
         if not len(table):
             raise PrometheusError(self._nothing(now))
         self._look_again(len(table))
@@ -145,22 +151,6 @@ class PrometheusSource:
             proven=self._meters(now, probe),
             notes=self._notes(probe),
         )
-
-    def _gather(
-        self, probe: Probe, period: Period, part_of: Callable[[Ask], Period]
-    ) -> tuple[TrackTable, list[Column]]:
-        """Ask for what a screen consists of, of each field for a part of the period."""
-        table, read = TrackTable(), _Read(period)
-        moved: list[Column] = []
-        for field, ask in probe.screened:
-            for part in promql.slices_for_all(part_of(ask), probe.series):
-                if ask is Ask.MOVES:
-                    series = self._moves(field, part, read, named=probe.speechless > 0)
-                    moved.append(Column(field.signal, field.metric, series, moves=True))
-                else:
-                    query = promql.peaks if ask is Ask.PEAKS else promql.work
-                    table.take(field, self._ask(query, field, part), read=read)
-        return table, moved
 
     def _survey(self, now: Timestamp) -> Survey:
         if self._unprobed:  # a person waits: what failed a moment ago is not asked again
@@ -197,7 +187,7 @@ class PrometheusSource:
         return self._proven
 
     def _moves(
-        self, field: Field, part: Slice, read: _Read, *, named: bool
+        self, field: Field, part: Slice, read: Read, *, named: bool
     ) -> list[tuple[Subject, Steps]]:
         """Ask in which steps each device moved; with its labels only where others lack them."""
         query = promql.named_moves if named else promql.moves
@@ -207,7 +197,7 @@ class PrometheusSource:
 
     def _verify(self, devices: Collection[DeviceId], period: Period) -> tuple[Track, ...]:
         uuids = tuple(sorted({device.uuid for device in devices}))
-        table, read = TrackTable(), _Read(period)
+        table, read = TrackTable(), Read(period)
         for part in promql.slices_for(uuids, period):
             fields = {one.metric: one for one in self._exported(part)}
             if fields:
@@ -215,7 +205,7 @@ class PrometheusSource:
         return table.tracks(period, devices)
 
     def _ask_everything(
-        self, fields: Mapping[str, Field], part: Slice, table: TrackTable, read: _Read
+        self, fields: Mapping[str, Field], part: Slice, table: TrackTable, read: Read
     ) -> None:
         """Ask for all peaks and flaws of a slice's devices in one question."""
 
@@ -249,7 +239,7 @@ class PrometheusSource:
         field: Field,
         part: Slice,
     ) -> Iterator[tuple[Subject, bytes]]:
-        """Yield the series of one field of one slice, with what `_Read` reads their points from."""
+        """Yield the series of one field of one slice, with what `Read` reads their points from."""
         find = self._subjects.of
         for answer in self._queries.parts(lambda one: query(field, one, self._scope), part):
             for series in answer:
@@ -340,7 +330,7 @@ def _scope(settings: PrometheusSettings) -> Scope:
     return Scope(matcher=limit if settings.cluster else "", node_label=settings.node_label)
 
 
-class _Read(dict[bytes, Steps]):
+class Read(dict[bytes, Steps]):
     """From the points of a range to steps, each numbered by the step that the point is the end of.
 
     What is the same for many series is read once, and is one object. Points that lie far from
@@ -354,9 +344,11 @@ class _Read(dict[bytes, Steps]):
         self._numbers: dict[float, int] = {}
 
     def __call__(self, values: bytes) -> Steps:
+        """Return the steps of a range, given as the JSON of its points."""
         return self[values]
 
     def __missing__(self, values: bytes) -> Steps:
+        """Read points that were not met before."""
         numbers = self._numbers
         found = points(values)
         for at, _ in found:

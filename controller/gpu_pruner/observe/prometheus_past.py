@@ -22,8 +22,10 @@ from gpu_pruner.observe import promql
 from gpu_pruner.observe.answer_cache import AnswerCache, Rows
 from gpu_pruner.observe.labels import EXPORTED_NAMESPACE, EXPORTED_POD, NAMESPACE, POD
 from gpu_pruner.observe.profiles import Field
-from gpu_pruner.observe.prometheus import PrometheusSource
+from gpu_pruner.observe.prometheus import PrometheusSource, Read
+from gpu_pruner.observe.prometheus_probe import Ask
 from gpu_pruner.observe.promql import Scope, Slice
+from gpu_pruner.observe.tracks import TrackTable, agreeing
 from gpu_pruner.settings.schema import PrometheusSettings
 
 _LENGTHS = (1440, 720, 360, 180, 60)
@@ -35,6 +37,12 @@ _CLOSED: Seconds = HOUR
 _OWNERS_STEP: Seconds = 10 * MINUTE
 """Distance of the moments at which owners are looked up. A pod that lives shorter than a window
 and a notice is never paused, so that none that matters is missed."""
+
+_QUERIES: Mapping[Ask, Callable[[Field, Slice, Scope], str]] = {
+    Ask.PEAKS: promql.bare_peaks,
+    Ask.WORK: promql.bare_work,
+    Ask.MOVES: promql.bare_moves,
+}
 
 _LABELS = msgspec.json.Decoder(dict[str, str])
 
@@ -113,7 +121,16 @@ class PrometheusPast(PrometheusSource):
     def _columns(self, part: Period) -> tuple[Column, ...]:
         if self._probe is None:
             raise PrometheusError("history is asked for before its outline")
-        table, moved = self._gather(self._probe, part, lambda _: part)
+        table, read = TrackTable(), Read(part)
+        moved: list[Column] = []
+        for field, ask in self._probe.screened:
+            query = _QUERIES[ask]
+            for one in promql.slices_for_all(part, self._probe.series):
+                if ask is Ask.MOVES:
+                    series = [(subject, read(at)) for subject, at in self._ask(query, field, one)]
+                    moved.append(Column(field.signal, field.metric, agreeing(series), moves=True))
+                else:
+                    table.take(field, self._ask(query, field, one), read=read)
         return (*table.screened(part), *moved)
 
     @override
