@@ -152,14 +152,14 @@ def _surroundings(
 def _both(
     past: PastDevice, known: Mapping[DeviceId, PastDevice], measure: Measure
 ) -> tuple[int, _Look]:
-    """Look over the window, and where only UTIL is exported over two of them."""
+    """Look over the window, and where UTIL alone has to prove idleness over two of them."""
     steps = measure.window_steps
     short = _look(past, known, measure, steps)
     exported = {
         one: any_in((past.facts(one, 0) or NOTHING).present, steps + 1) for one in PRIMARY_ORDER
     }
     long = exported[Signal.UTIL] & ~exported[Signal.ENGINE] & ~exported[Signal.SM]
-    if not long:
+    if not long or past.shared or past.device.mig_instance:
         return 0, short
     double = _look(past, known, measure, 2 * steps)
     return long, _Look(
