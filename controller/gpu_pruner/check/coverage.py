@@ -17,6 +17,8 @@ from gpu_pruner.resolve.attribution import is_live, node_key
 
 _WHOLE_GPUS = "nvidia.com/gpu"
 
+_FROM_NOW_ON = "Exporters are scraped from now on: whether they cover the window shows after it"
+
 _EXPORTERS = (
     "see whether an exporter runs there and is scraped:\n"
     "kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep dcgm\n"
@@ -57,16 +59,15 @@ def findings(
     found = _by_node(evidence)
     nodes = list(_gpu_nodes(view))
     if grows and not found:
-        # A step is judged when it is over, and no step has passed since the first scrape.
-        yield _finding(Level.OK, "Exporters were scraped a moment ago: what they cover shows later")
+        # A step is judged when it is over, and none is since the first scrape.
+        yield _finding(Level.OK, _FROM_NOW_ON)
         return
     silent = [one for one in nodes if _is_silent(found.get(node_key(one.name)), yardstick)]
     yield from _silence(silent, nodes, found, at=yardstick.at)
     heard = [one for one in nodes if one not in silent]
     yield from _short(heard, found)
     if grows:
-        told = "Exporters are scraped from now on: whether they cover the window shows after it"
-        yield _finding(Level.OK, told)
+        yield _finding(Level.OK, _FROM_NOW_ON)
     elif heard:
         yield from _thin(heard, found, yardstick.rules)
     if not nodes:

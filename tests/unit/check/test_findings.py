@@ -164,7 +164,7 @@ def test_missing_devices_are_told_but_not_where_devices_are_shared_or_sliced() -
 def test_before_the_first_step_is_over_nobody_is_called_silent() -> None:
     [found] = covered(nodes=(gpu_node("node-a", gpus=1),), grows=True)
     assert found.level is Level.OK
-    assert "shows later" in found.sentence
+    assert "shows after it" in found.sentence
 
 
 def test_a_memory_that_only_begins_to_fill_is_not_called_thin() -> None:
