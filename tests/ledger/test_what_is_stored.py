@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -18,6 +21,7 @@ from gpu_pruner.model.orders import Outcome, Result
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.verdict import Reason, Verdict
 from gpu_pruner.record.ledger.database import Database
+from gpu_pruner.record.ledger.keeper import Keeper
 from gpu_pruner.record.ledger.scribe import Scribe
 from gpu_pruner.record.ledger.tables import METADATA
 from gpu_pruner.settings.ledger import LedgerSettings
@@ -148,14 +152,33 @@ def test_a_database_without_a_ledger_is_told(ledger_settings: LedgerSettings) ->
 def test_replicas_that_start_at_once_make_the_tables_once(
     ledger_settings: LedgerSettings,
 ) -> None:
-    keepers = [a_keeper(ledger_settings, f"replica-{number}") for number in range(4)]
-    threads = [
-        threading.Thread(target=keeper.take, args=[cycle(holding(SERVER, 1), at=NOON)])
-        for keeper in keepers
-    ]
+    keepers = [a_keeper(ledger_settings, f"replica-{number}") for number in range(12)]
+    together = threading.Barrier(len(keepers))
+
+    def begin(keeper: Keeper) -> None:
+        together.wait()
+        keeper.take(cycle(holding(SERVER, 1), at=NOON))
+
+    threads = [threading.Thread(target=begin, args=[keeper]) for keeper in keepers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.state.failures for one in keepers] == [0, 0, 0, 0]
-    assert len(rows(ledger_settings, "cycles")) == 4
+    assert [one.state.failures for one in keepers] == [0] * 12
+    assert len(rows(ledger_settings, "cycles")) == 12
+
+
+def test_a_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    settings = LedgerSettings(directory=tmp_path)
+    assert settings.file is not None
+    # Reserved for writing before the write-ahead log is on: SQLite refuses the change of mode at
+    # once, whatever the busy timeout.
+    with closing(sqlite3.connect(settings.file, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        done = threading.Timer(0.3, other.rollback)
+        done.start()
+        keeper = a_keeper(settings)
+        keeper.take(cycle(holding(SERVER, 1), at=NOON))
+        done.join()
+    assert keeper.state.failures == 0
+    assert len(rows(settings, "cycles")) == 1

@@ -7,6 +7,8 @@ nothing of queues and retries.
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,9 @@ from gpu_pruner.settings.ledger import LedgerSettings
 
 ANSWER_SECONDS: Final = 10
 """Longest wait for a connection, for a lock, and for a server that fell silent."""
+
+_TRIES_A_SECOND: Final = 20
+"""How often a file that is being made by another process is asked for again."""
 
 _ONLY_READS = "gpu_pruner_only_reads"
 _LONGEST_REASON = 256
@@ -264,9 +269,26 @@ def _prepare_sqlite(connection: object, _record: object) -> None:
     connection.isolation_level = None  # type: ignore[attr-defined]
     cursor = connection.cursor()  # type: ignore[attr-defined]
     cursor.execute(f"PRAGMA busy_timeout={ANSWER_SECONDS * 1000}")
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _use_a_write_ahead_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.close()
+
+
+def _use_a_write_ahead_log(cursor: sqlite3.Cursor) -> None:
+    """Set the mode, which a new file takes once.
+
+    Two processes that set it at once each hold what the other waits for; SQLite ends such a
+    deadlock by refusing one of them at once, whatever the busy timeout. The refused one asks again.
+    """
+    for left in reversed(range(ANSWER_SECONDS * _TRIES_A_SECOND)):
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not left:
+                raise
+            time.sleep(1 / _TRIES_A_SECOND)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:
