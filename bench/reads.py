@@ -87,8 +87,8 @@ async def _count(
             what="Kubernetes reads per idle pod and steady cycle",
             measured=reads / pods / STEADY_CYCLES,
             at_most=0,
-            note=f"gets and lists in the simulated API server's request log, but for one of the kill "
-            f"switch in each cycle; {pods} idle pods, {STEADY_CYCLES} cycles, dry run",
+            note=f"gets and lists in the simulated API server's request log, but for one of the "
+            f"kill switch in each cycle; {pods} idle pods, {STEADY_CYCLES} cycles, dry run",
         ),
         Figure(
             what=f"all Kubernetes requests in {STEADY_CYCLES} steady cycles",
