@@ -20,6 +20,9 @@ _CENT = Decimal("0.01")
 _DIGITS = 4
 """Of GPU hours: a thousandth of a minute is below what cycles can tell."""
 
+_COSTS = frozenset({"idle", PAUSED})
+"""States whose hours are told as money."""
+
 
 class Cost(msgspec.Struct, frozen=True, rename="camel"):
     """Money for some GPU hours."""
@@ -61,11 +64,12 @@ class Savings(msgspec.Struct, frozen=True, rename="camel"):
     workloads: tuple[SavingsRow, ...]
     models: tuple[SavingsRow, ...]
     models_without_price: tuple[str, ...]
+    """Of the hours that would be told as money."""
 
 
 def savings(usage: Usage, prices: PriceTable | None) -> Savings:
     """Return the report on some usage."""
-    models = {use.model for use in usage.uses}
+    models = {use.model for use in usage.uses if use.state in _COSTS}
     unpriced = sorted(one for one in models if prices is not None and prices.of(one) is None)
     first = usage.first_cycle_at
     return Savings(
