@@ -55,6 +55,11 @@ FLAGS: list[tuple[tuple[str, ...], str, object]] = [
     (("--idle-threshold", "0.05"), "idle_threshold", 0.05),
     (("--ack-grace-period", "300"), "notice_seconds", "5m"),
     (("--metrics-addr", "127.0.0.1:9000"), "listen_port", 9000),
+    (
+        ("--slack-namespace-mentions", '{"team-a": "@alice", "bob-": "<@UBOB>"}'),
+        "audience.namespaces",
+        {"team-a": "@alice", "bob-": "<@UBOB>"},
+    ),
 ]
 """Flag with a value, the setting, and how the setting is printed."""
 
@@ -62,7 +67,6 @@ SWITCHED_OFF: list[tuple[str, ...]] = [
     ("--slack-webhook-url", "https://hooks.example/canary"),
     ("--slack-channel", "#pruner"),
     ("--slack-interaction-port", "3002"),
-    ("--slack-namespace-mentions", "{}"),
     ("--cluster", "one=http://prometheus:9090"),
     ("--honor-labels-clusters", "one"),
 ]

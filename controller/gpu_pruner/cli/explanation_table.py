@@ -50,6 +50,7 @@ def _print_workload(out: Console, one: WorkloadExplanation, *, now: Timestamp) -
     _say(out, f"\n[bold]Next[/]{_due(one.next.at, now)}\n  {_plain(one.next.sentence)}")
     _section(out, "Clock", _clock(one, now=now))
     _section(out, "Wishes", (f"{wish.reason}: {wish.detail}" for wish in one.wishes))
+    _section(out, "Who would be told", _told(one))
     _section(out, "Pods", _pods(one))
     for device in sorted(one.devices, key=lambda device: device.verdict != one.verdict):
         _print_device(out, device, now=now)
@@ -130,6 +131,14 @@ def _clock(one: WorkloadExplanation, *, now: Timestamp) -> Iterator[str]:
         yield f"warned by {', '.join(clock.warned_via)} in {clock.warned_mode}"
     if clock.object_name:
         yield f"kept in GPUWorkload {clock.object_name}"
+
+
+def _told(one: WorkloadExplanation) -> Iterator[str]:
+    for row in one.audience:
+        yield f"{row.address} ({row.kind}), by {row.found}"
+    yield from one.unread
+    if not one.audience:
+        yield "nobody is named on it, on its namespace or in the settings"
 
 
 def _pods(one: WorkloadExplanation) -> Iterator[str]:

@@ -14,7 +14,7 @@ import structlog
 from gpu_pruner.cli.rust_flags import without_effect
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.settings.document import Document, Keys, read_document
-from gpu_pruner.settings.environment import layer_of_environment
+from gpu_pruner.settings.environment import layer_of_environment, layer_of_names
 from gpu_pruner.settings.layers import Layer, Origin, Place, Written
 from gpu_pruner.settings.loading import Loaded, load
 from gpu_pruner.settings.problems import Problem
@@ -121,6 +121,7 @@ def layer_of_flags(flags: Mapping[str, object]) -> tuple[Layer, list[Problem]]:
         place = Place(Origin.FLAG, "--prometheus-tls-mode")
         found["prometheus", "tls_verify"] = Written(verify, place)
     found |= dict(_headers(flags.get("prometheus_header"), problems))
+    found |= _mentions(flags.get("slack_namespace_mentions"), problems)
     return found, problems
 
 
@@ -135,6 +136,17 @@ def _listener(address: object, problems: list[Problem]) -> Iterator[tuple[Keys, 
     yield ("listen_port",), Written(int(port), place)
     if host:
         yield ("listen_address",), Written(host.strip("[]"), place)
+
+
+def _mentions(text: object, problems: list[Problem]) -> Layer:
+    place = Place(Origin.FLAG, "--slack-namespace-mentions")
+    if not isinstance(text, str) or not text.strip():
+        return {}
+    try:
+        return layer_of_names(text, ("audience", "namespaces"), place)
+    except ConfigurationError as error:
+        problems.append(Problem(place.text, "", str(error)))
+        return {}
 
 
 def _headers(pairs: object, problems: list[Problem]) -> Iterator[tuple[Keys, Written]]:

@@ -23,6 +23,8 @@ from gpu_pruner.settings.problems import Problem, nearest, refused
 from gpu_pruner.settings.schema import Settings
 from gpu_pruner.settings.telling import plain
 
+_MENTIONS = "SLACK_NAMESPACE_MENTIONS"
+"""The one variable of it that is no secret and no name: its flag is called alike, and wins."""
 _LARGEST = 1 << 20
 """Characters of what is read."""
 
@@ -42,7 +44,9 @@ def migrate(file: TextIO) -> None:
     if len(text) > _LARGEST:
         raise ConfigurationError("is too large for a manifest", path=file.name)
     invocation = read_invocation(text)
-    flags = parsed(invocation.arguments)
+    mentions = invocation.variables.get(_MENTIONS)
+    given = {} if mentions is None else {_MENTIONS.lower(): mentions}
+    flags = given | parsed(invocation.arguments)
     settings = settings_text(flags)
     variables = {name: value or "set" for name, value in invocation.variables.items()}
     sys.stdout.write(settings)
@@ -104,8 +108,11 @@ def settings_text(flags: Mapping[str, object]) -> str:
     settings = load([layer], problems=problems).settings
     fields = all_settings(Settings)
     kept: dict[Keys, Written] = {}
-    for keys, written in layer.items():
+    for path, written in layer.items():
+        keys = path if path in fields else path[:-1]  # names with values are taken apart
+        if keys not in fields or is_secret(fields[keys]):
+            continue
         section = settings if len(keys) == 1 else getattr(settings, keys[0])
-        if keys in fields and not is_secret(fields[keys]) and section is not None:
+        if section is not None:
             kept[keys] = Written(plain(getattr(section, keys[-1]), fields[keys]), written.place)
     return yaml.safe_dump(nested(kept), sort_keys=False, allow_unicode=True)

@@ -41,7 +41,7 @@ RUST_FLAGS = (
     click.option(
         "--slack-namespace-mentions",
         metavar="JSON",
-        help="No effect, as there is no Slack yet.",
+        help="The setting audience.namespaces: namespace to whom to tell.",
     ),
     click.option(
         "--cluster",
@@ -65,7 +65,6 @@ WITHOUT_EFFECT: Mapping[str, tuple[str, str]] = {
     "slack_webhook_url": ("--slack-webhook-url", _SLACK),
     "slack_channel": ("--slack-channel", _SLACK),
     "slack_interaction_port": ("--slack-interaction-port", _SLACK),
-    "slack_namespace_mentions": ("--slack-namespace-mentions", _SLACK),
     "clusters": ("--cluster", _ONE_CLUSTER),
     "honor_labels_clusters": ("--honor-labels-clusters", _ONE_CLUSTER),
 }
@@ -73,7 +72,6 @@ WITHOUT_EFFECT: Mapping[str, tuple[str, str]] = {
 
 VARIABLES_WITHOUT_EFFECT: Mapping[str, str] = {
     "SLACK_WEBHOOK_URL": _SLACK,
-    "SLACK_NAMESPACE_MENTIONS": _SLACK,
     "GPU_PRUNER_WEB_DIST": "there is no dashboard to serve yet",
 }
 """Variable to why it has no effect."""

@@ -30,10 +30,10 @@ NOTICE = "gpu-pruner.io/notice"
 """Read: time between the delivered warning and the pause, within policy bounds."""
 
 OWNER = "gpu-pruner.io/owner"
-"""Read: who to tell."""
+"""Read (root, pod or namespace): who to tell, as e-mail addresses, user names or Slack mentions."""
 
 SLACK_MENTIONS = "gpu-pruner.io/slack-mentions"
-"""Read: who to mention; also known to the Rust tool."""
+"""Read (root, pod or namespace), beside the owner: who to tell; also known to the Rust tool."""
 
 ACK_UNTIL = "gpu-pruner.io/ack-until"
 """Read: the Rust tool's keep, a time with its offset."""
@@ -63,6 +63,18 @@ KEDA_PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
 KEDA_PAUSED = "autoscaling.keda.sh/paused"
 """KEDA's other lever: holds its target at the size that it has. Never written by us; where it is
 set beside `KEDA_PAUSED_REPLICAS`, that one counts."""
+
+NOTEBOOK_USERNAME = "opendatahub.io/username"
+"""Read, on the root or its pods: who made a workbench, as Open Data Hub's dashboard writes it."""
+
+NOTEBOOK_CREATOR = "notebooks.kubeflow.org/creator"
+"""Read, on the root or its pods: who made a Notebook, as Kubeflow's web app writes it."""
+
+WORKSPACE_CREATOR = "notebooks.kubeflow.org/created-by"
+"""Read, on the root or its pods: who made a Workspace, as Kubeflow's backend writes it."""
+
+PROFILE_OWNER = "owner"
+"""Read, on a namespace: whose it is, as Kubeflow's Profile controller writes it."""
 
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 """Read, a label: the pod is one of a LeaderWorkerSet. Never trusted for whose it is."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gpu_pruner.model.audience import Directory
 from gpu_pruner.model.units import Seconds
 
 LEAST_STEPS = 4
@@ -72,5 +73,7 @@ class Rules:
     """Regular expression, of the whole name, of namespaces whose workloads may be paused."""
     models: str | None = None
     """The same for the models of a workload's devices."""
+    directory: Directory = Directory()
+    """Whom to tell where no annotation names anybody. Nothing is decided by it."""
     power_threshold_watts: float | None = None
     """Power above which a step counts as work; None: power alone never does."""

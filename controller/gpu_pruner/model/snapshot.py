@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gpu_pruner.model.audience import Audience
 from gpu_pruner.model.book import Book
 from gpu_pruner.model.signals import DeviceEvidence, DeviceId, Meter, Period
 from gpu_pruner.model.units import Seconds, Timestamp
@@ -31,6 +32,8 @@ class Workload:
     """In order of weight: the first is the one that people are shown."""
     intent: Intent = Intent()
     book: Book = Book()
+    audience: Audience = Audience()
+    """Who is told about it. Nothing is decided by it."""
     warn_only: bool = False
     """Its owner is warned as in a rehearsal, and it is not paused."""
     tried_last: bool = False

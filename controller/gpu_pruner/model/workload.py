@@ -80,7 +80,7 @@ class PodRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Only keys under our prefix."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Only keys under our prefix."""
+    """Only keys under our prefix, and those of platforms, as `OwnerObject.annotations`."""
 
     @property
     def pod_name(self) -> PodName:
@@ -150,8 +150,8 @@ class OwnerObject:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Only keys under our prefix."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Only keys under our prefix, and the platform's stop annotation. The pause record is the
-    governor's, where there is one."""
+    """Only keys under our prefix, the platform's stop annotation, and who made it. The pause record
+    is the governor's, where there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ class GovernorRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceRecord:
-    """A namespace's own wishes: only label and annotation keys under our prefix."""
+    """A namespace's own wishes: only keys under our prefix, and whose Kubeflow Profile it is."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -25,8 +25,12 @@ from gpu_pruner.kube.wire import (
 from gpu_pruner.model.annotations import (
     KSERVE_STOP,
     LWS_NAME,
+    NOTEBOOK_CREATOR,
     NOTEBOOK_STOPPED,
+    NOTEBOOK_USERNAME,
     PREFIX,
+    PROFILE_OWNER,
+    WORKSPACE_CREATOR,
 )
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
 from gpu_pruner.model.workload import (
@@ -47,6 +51,12 @@ _VIRTUAL = "nvidia.com/vgpu.present"
 _YOUNGEST: Timestamp = 253_402_300_799.0
 """The last second that RFC 3339 can write."""
 _NONE: Mapping[str, str] = {}
+_OF_PLATFORMS = frozenset(
+    {NOTEBOOK_STOPPED, KSERVE_STOP, NOTEBOOK_USERNAME, NOTEBOOK_CREATOR, WORKSPACE_CREATOR}
+)
+"""Keys of others that are read on workloads."""
+_OF_PROFILES = frozenset({PROFILE_OWNER})
+"""Keys of others that are read on namespaces."""
 
 
 def pod_record(pod: Pod) -> PodRecord | None:
@@ -141,7 +151,7 @@ def namespace_record(namespace: Bare) -> NamespaceRecord:
     return NamespaceRecord(
         name=intern(meta.name),
         labels=concerning_us(meta.labels),
-        annotations=concerning_us(meta.annotations),
+        annotations=concerning_us(meta.annotations, others=_OF_PROFILES),
     )
 
 
@@ -198,12 +208,19 @@ def _moment(text: str | None) -> Timestamp | None:
         return None
 
 
-def concerning_us(words: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return the labels or annotations that concern us."""
+def concerning_us(
+    words: Mapping[str, str] | None, *, others: frozenset[str] = _OF_PLATFORMS
+) -> Mapping[str, str]:
+    """Return the labels or annotations that concern us.
+
+    Args:
+        words: as sent.
+        others: keys that are not under our prefix and are read nevertheless.
+    """
     if not words:
         return _NONE
     return {
         intern(key): value
         for key, value in words.items()
-        if key.startswith(PREFIX) or key in {NOTEBOOK_STOPPED, KSERVE_STOP}
+        if key.startswith(PREFIX) or key in others
     } or _NONE

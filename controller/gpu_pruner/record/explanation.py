@@ -37,7 +37,7 @@ from gpu_pruner.record.explanation_rows import (
     WishRow,
     WorkloadExplanation,
 )
-from gpu_pruner.record.rows import BreakerRow
+from gpu_pruner.record.rows import BreakerRow, audience_rows
 
 
 def explanation(
@@ -106,6 +106,8 @@ def workload_explanation(
             WishRow(one.reason.value, one.reason.rule, one.detail, _time(one.until))
             for one in workload.vetoes
         ),
+        audience=audience_rows(workload.audience),
+        unread=workload.audience.unread,
         pods=tuple(map(_pod, workload.pods)),
         devices=tuple(_devices(decision, tracks, now=now, rules=rules)),
         changes=changes(decision, rules),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpu_pruner.record.rows import BreakerRow
+from gpu_pruner.record.rows import AudienceRow, BreakerRow
 
 
 class SettingRow(msgspec.Struct, frozen=True):
@@ -190,6 +190,10 @@ class WorkloadExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="cam
     clock: ClockRow
     next: OutlookRow
     wishes: tuple[WishRow, ...]
+    audience: tuple[AudienceRow, ...]
+    """Who is told about it: its people, then their team's channel."""
+    unread: tuple[str, ...]
+    """What was written down as somebody to tell, and is nobody."""
     pods: tuple[PodExplanation, ...]
     devices: tuple[DeviceExplanation, ...]
     changes: tuple[str, ...]

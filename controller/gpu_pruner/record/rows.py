@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gpu_pruner.model.audience import Audience
 from gpu_pruner.model.plan import Decision, DeviceFinding, Plan
 from gpu_pruner.model.units import Timestamp, rfc3339
 
@@ -27,6 +28,16 @@ class DeviceRow(msgspec.Struct, frozen=True, rename="camel"):
     detail: str
 
 
+class AudienceRow(msgspec.Struct, frozen=True):
+    """Somebody who is told about a workload."""
+
+    kind: str
+    """email, slack-user, slack-group, name, or channel for the team's."""
+    address: str
+    found: str
+    """Where it was found, in words."""
+
+
 class WorkloadRow(msgspec.Struct, frozen=True, rename="camel"):
     """One workload, as decided in the latest cycle. Times are RFC 3339, UTC."""
 
@@ -45,6 +56,8 @@ class WorkloadRow(msgspec.Struct, frozen=True, rename="camel"):
     pause_at: str | None = None
     paused_at: str | None = None
     kept_until: str | None = None
+    audience: tuple[AudienceRow, ...] = ()
+    """Who is told about it: its people, then their team's channel."""
     devices: tuple[DeviceRow, ...] = ()
 
 
@@ -86,8 +99,18 @@ def workload_row(decision: Decision) -> WorkloadRow:
         pause_at=_time(book.pause_at),
         paused_at=_time(book.paused_at),
         kept_until=_time(workload.intent.keep_until),
+        audience=audience_rows(workload.audience),
         devices=tuple(_device(one) for one in decision.findings),
     )
+
+
+def audience_rows(audience: Audience) -> tuple[AudienceRow, ...]:
+    """Return who is told, as rows."""
+    people = tuple(
+        AudienceRow(one.address.kind.value, one.address.text, one.found) for one in audience.people
+    )
+    team = audience.channel
+    return people if team is None else (*people, AudienceRow("channel", team.name, team.found))
 
 
 def _device(finding: DeviceFinding) -> DeviceRow:

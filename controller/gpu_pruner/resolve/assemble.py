@@ -20,6 +20,7 @@ from gpu_pruner.model.units import Seconds, Timestamp
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import GpuPod, RootRef
 from gpu_pruner.resolve.attribution import attribute
+from gpu_pruner.resolve.audience import audience_of
 from gpu_pruner.resolve.owners import Root, obstacle_of, root_of
 from gpu_pruner.resolve.pauses import pause_on
 from gpu_pruner.resolve.selection import is_selected
@@ -124,6 +125,7 @@ def _workload(
         vetoes=vetoes(around, kept, now=now, rules=rules),
         intent=kept.intent,
         book=kept.book,
+        audience=audience_of(around, rules.directory),
     )
 
 

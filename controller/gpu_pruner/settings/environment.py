@@ -32,6 +32,7 @@ starts, and the Rust tool's web root."""
 OF_THE_RUST_TOOL: Mapping[str, Keys] = {
     "PROMETHEUS_TOKEN": ("prometheus", "token"),
     "POD_NAME": ("lease", "identity"),
+    "SLACK_NAMESPACE_MENTIONS": ("audience", "namespaces"),
 }
 """Its variables that are settings of ours; ours by their own name win."""
 
@@ -61,7 +62,13 @@ def layer_of_environment(environ: Mapping[str, str]) -> tuple[Layer, list[Proble
     found: dict[Keys, Written] = {}
     problems: list[Problem] = []
     for name, keys in OF_THE_RUST_TOOL.items():
-        if environ.get(name, "").strip():
+        text = environ.get(name, "").strip()
+        if text and is_mapping(all_settings(Settings)[keys]):
+            try:
+                found |= layer_of_names(text, keys, Place(Origin.VARIABLE, name))
+            except ConfigurationError as error:
+                problems.append(Problem(name, "", str(error)))
+        elif text:
             found[keys] = Written(environ[name], Place(Origin.VARIABLE, name, for_all=True))
     for name, text in sorted(environ.items()):
         if not name.startswith(PREFIX) or name in OTHERS or _is_link(name, text):
@@ -91,16 +98,25 @@ def _read(name: str, keys: Keys, text: str) -> Layer:
     """
     field, place = all_settings(Settings)[keys], Place(Origin.VARIABLE, name)
     if is_mapping(field):
-        values = _structure(text, secret=is_secret(field))
-        if not isinstance(values, dict):
-            raise ConfigurationError("must be names with values, as in {name: value}")
-        return {path: Written(value, place) for path, value in flat(values, keys)}
+        return layer_of_names(text, keys, place, secret=is_secret(field))
     if is_list(field):
         if text.lstrip().startswith(("[", "{")):
             return {keys: Written(_structure(text, secret=is_secret(field)), place)}
         items = [item.strip() for item in text.split(",")]
         return {keys: Written([item for item in items if item], place)}
     return {keys: Written(text.strip(), place)}
+
+
+def layer_of_names(text: str, keys: Keys, place: Place, *, secret: bool = False) -> Layer:
+    """Return names with values, as YAML or JSON, each a value at its own path.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    values = _structure(text, secret=secret)
+    if not isinstance(values, dict):
+        raise ConfigurationError("must be names with values, as in {name: value}")
+    return {path: Written(value, place) for path, value in flat(values, keys)}
 
 
 def _structure(text: str, *, secret: bool) -> object:

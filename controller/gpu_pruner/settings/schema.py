@@ -23,6 +23,7 @@ from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
 from gpu_pruner.model.units import MINUTE
 from gpu_pruner.settings.addresses import ExporterAddress, ServerAddress, split_login
+from gpu_pruner.settings.audience import AudienceSettings
 from gpu_pruner.settings.credentials import Headers, Token
 from gpu_pruner.settings.durations import format_duration
 from gpu_pruner.settings.hubs import HubSettings, one_hub_each
@@ -291,6 +292,9 @@ class Settings(Section):
     ledger: LedgerSettings = Field(
         default=LedgerSettings(), description="Where history is kept, and for how long."
     )
+    audience: AudienceSettings = Field(
+        default=AudienceSettings(), description="Whom to tell where nobody is named."
+    )
     listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
     listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")
 
@@ -354,5 +358,6 @@ class Settings(Section):
             measurable_models=self.measurable_models,
             namespaces=self.namespaces,
             models=self.models,
+            directory=self.audience.directory(),
             power_threshold_watts=self.power_threshold_watts,
         )

@@ -44,6 +44,15 @@ TOLD: dict[str, dict[str, Any]] = {
     "slice": {"pods": [{"gpus": [{"uuid": "GPU-board", "slice": "3"}]}]},
     "util-only": {"gpus": [{"engine": "absent"}]},
     "young": {"pods": [{"gpus": 1, "ready": "-10m"}]},
+    "told": {
+        "gpus": 1,
+        "owner": {
+            "annotations": {
+                "gpu-pruner.io/owner": "alice@example.com, <!channel>",
+                "gpu-pruner.io/slack-mentions": "<@U0123ABCD>",
+            }
+        },
+    },
     "bare": {"kind": "Pod", "gpus": 1},
     "unnamed": {"gpus": [{"labels": "none"}]},
     "paused": {

@@ -175,6 +175,24 @@ def test_a_namespace_keeps_our_words_only() -> None:
     assert records.namespace_record(one).annotations == {}
 
 
+def test_who_made_a_workbench_is_read_from_what_its_platform_writes() -> None:
+    made = {
+        "opendatahub.io/username": "alice",
+        "notebooks.kubeflow.org/creator": "alice@example.com",
+        "notebooks.kubeflow.org/created-by": "alice@example.com",
+    }
+    others = {"owner": "bob", "notebooks.kubeflow.org/updated-by": "bob"}
+    found = owner(NOTEBOOKS, metadata=meta(annotations=made | others), status={})
+    assert found.annotations == made
+
+
+def test_whose_profile_a_namespace_is() -> None:
+    notes = {"owner": "alice@example.com", "opendatahub.io/username": "bob"}
+    one = Bare(metadata=Meta(name="team-a", annotations=notes, labels={"owner": "bob"}))
+    assert records.namespace_record(one).annotations == {"owner": "alice@example.com"}
+    assert records.namespace_record(one).labels == {}
+
+
 def test_a_deployment_with_its_counts() -> None:
     found = owner(
         metadata=meta(generation=4),

@@ -35,7 +35,7 @@ class Who(msgspec.Struct, frozen=True, array_like=True):
     api_group: str
     root_uid: str
     owner: str
-    """The person: what the annotation ``gpu-pruner.io/owner`` says, or a JupyterHub's user."""
+    """The people who are told about it (`model.audience`), in one line; empty where nobody is."""
 
 
 class DecisionEntry(msgspec.Struct, frozen=True, array_like=True):

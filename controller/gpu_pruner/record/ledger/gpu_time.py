@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_pruner.model.annotations import OWNER
 from gpu_pruner.model.plan import Decision, Plan
 from gpu_pruner.model.signals import DeviceEvidence
 from gpu_pruner.model.units import HOUR, Seconds, Timestamp
@@ -95,9 +94,5 @@ def who_of(root: RootRef, *, owner: str) -> Who:
 
 
 def owner_of(decision: Decision) -> str:
-    """Return the person whose workload it is: as annotated, or the JupyterHub's user; or ""."""
-    workload = decision.workload
-    told = [workload.owner.annotations.get(OWNER, "")] if workload.owner else []
-    told += [pod.record.annotations.get(OWNER, "") for pod in workload.pods]
-    told += [pod.record.server.user for pod in workload.pods if pod.record.server]
-    return next((one.strip() for one in told if one.strip()), "")
+    """Return the people whose workload it is, in one line; "" where nobody is named."""
+    return decision.workload.audience.names

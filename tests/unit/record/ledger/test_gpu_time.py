@@ -3,15 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from msgspec import structs
-from support.decisions import SERVER, a_pod
+from support.decisions import SERVER
 from support.ledgers import A100, H100, a_device, holding
 from support.manual_clock import NOON
 
-from gpu_pruner.model.annotations import OWNER
+from gpu_pruner.model.audience import Address, AddressKind, Audience, Person, TeamChannel
 from gpu_pruner.model.book import Book, Phase
-from gpu_pruner.model.jupyterhub import ServerName
 from gpu_pruner.model.plan import Decision, Plan
-from gpu_pruner.model.workload import GpuPod, OwnerObject
 from gpu_pruner.record.ledger.gpu_time import gpu_time, owner_of
 
 
@@ -51,21 +49,12 @@ def test_a_paused_workload_gives_back_what_it_held() -> None:
     assert spent(paused) == {("", "paused"): 240}
 
 
-def owned(pod: GpuPod, *, root_says: str = "") -> str:
-    annotations = {OWNER: root_says} if root_says else {}
-    workload = replace(
-        holding(SERVER, 1).workload,
-        pods=(pod,),
-        owner=OwnerObject(root=SERVER, annotations=annotations),
+def test_the_owner_is_everybody_who_is_told() -> None:
+    people = tuple(
+        Person(Address(AddressKind.NAME, name), "gpu-pruner.io/owner on pod serve-0")
+        for name in ("alice", "bob")
     )
-    return owner_of(structs.replace(holding(SERVER, 1), workload=workload))
-
-
-def test_the_owner_is_who_the_root_says_then_its_pods_then_the_hub() -> None:
-    pod = a_pod("pod-1")
-    hub = replace(pod, record=replace(pod.record, server=ServerName("jhub", "carol")))
-    annotated = replace(hub, record=replace(hub.record, annotations={OWNER: " bob "}))
-    assert owned(annotated, root_says="alice") == "alice"
-    assert owned(annotated) == "bob"
-    assert owned(hub) == "carol"
-    assert owned(pod) == ""
+    audience = Audience(people=people, channel=TeamChannel("#gpu", "the settings"))
+    workload = replace(holding(SERVER, 1).workload, audience=audience)
+    assert owner_of(structs.replace(holding(SERVER, 1), workload=workload)) == "alice, bob"
+    assert owner_of(holding(SERVER, 1)) == ""
