@@ -20,7 +20,7 @@ PYTEST := .venv/bin/python -m pytest
 # What is fast enough to run between two commits; `make test` runs the rest as well.
 FAST := $(wildcard tests/unit tests/properties tests/adversarial tests/test_*.py)
 
-.PHONY: help demo test test-full check bench lint format docs clean lab
+.PHONY: help demo test test-full check bench lint format docs recording clean lab
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F '|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -57,6 +57,9 @@ docs: $(DEV) ## Bring the reference up to date and build the documentation into 
 	.venv/bin/python docs/generate.py
 	.venv/bin/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
+
+recording: $(DEV) ## Play the demo and draw the picture in the README anew, about a minute
+	@.venv/bin/python docs/record_demo.py $(ARGS)
 
 lab: $(DEV) ## Build a real Kubernetes control plane (Go 1.26; minutes the first time) and test it
 	@tests/lab/build.sh >/dev/null

@@ -1,6 +1,6 @@
 """Controllers that do one thing wrong, to be run in the controller's place by the demo.
 
-Usage: python sabotage.py pauses-at-once|never-pauses|forgets-the-size run ...
+Usage: python sabotage.py WHICH run ..., WHICH as in `SABOTAGE`.
 
 Each is the real controller with one function replaced; the demo must notice every one of them
 from what the API server saw.
@@ -8,12 +8,16 @@ from what the API server saw.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 
 from gpu_pruner.act import pause_record
 from gpu_pruner.cli import main
+from gpu_pruner.decide.signals import SIGNALS
 from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.signals import Signal
+from gpu_pruner.resolve import wishes
 from gpu_pruner.settings.schema import Settings
 
 
@@ -35,7 +39,18 @@ def forgets_the_size():
             module.encode = pause_record.encode
 
 
+def hears_no_keep():
+    wishes._keep = lambda *_given, **_named: None
+
+
+def sees_no_encoder():
+    deaf = replace(SIGNALS[Signal.ENCODER], active_from=math.inf)
+    SIGNALS[Signal.ENCODER] = deaf
+
+
 SABOTAGE = {
+    "hears-no-keep": hears_no_keep,
+    "sees-no-encoder": sees_no_encoder,
     "pauses-at-once": pauses_at_once,
     "never-pauses": never_pauses,
     "forgets-the-size": forgets_the_size,

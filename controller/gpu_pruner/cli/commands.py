@@ -41,7 +41,6 @@ from gpu_pruner.settings.schema import Settings
 
 _NAME = "gpu-pruner"
 _FAILED, _BAD_INPUT = 1, 2
-FIRST_STORY_PATIENCE_MINUTES = 150.0
 
 
 def run_command_line() -> None:
@@ -203,6 +202,14 @@ command_line.add_command(backtest)
 
 @command_line.command()
 @click.option("--speed", type=float, default=30.0, show_default=True, help="Simulated time lapse.")
+@click.option("--seed", type=click.IntRange(0), help="Draw other names, ids and noise.")
+@click.option(
+    "--world",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Play the world in this YAML file in place of the demo's own.",
+)
+@click.option("--print-world", is_flag=True, help="Print the demo's own world, and do nothing.")
 @click.option(
     "--controller",
     hidden=True,
@@ -211,13 +218,32 @@ command_line.add_command(backtest)
 )
 @click.option(
     "--patience",
+    "patience_minutes",
     hidden=True,
     type=float,
-    default=FIRST_STORY_PATIENCE_MINUTES,
     help="Simulated minutes after which the story has failed.",
 )
-def demo(speed: float, controller: str, patience: float) -> None:
+def demo(
+    *,
+    speed: float,
+    seed: int | None,
+    world: Path | None,
+    print_world: bool,
+    controller: str,
+    patience_minutes: float | None,
+) -> None:
     """Show the whole story on a simulated cluster: an hour in two minutes, nothing needed."""
-    from gpu_pruner.cli.demo import show  # noqa: PLC0415 - only the demo needs the simulator
+    from gpu_pruner.cli.demo import Staging, show  # noqa: PLC0415 - only the demo needs it
+    from gpu_pruner.sim.story_file import first_story_text  # noqa: PLC0415 - as above
 
-    complete(lambda: show(speed=speed, controller=controller, patience_minutes=patience))
+    if print_world:
+        sys.stdout.write(first_story_text())
+        return
+    staging = Staging(
+        speed=speed,
+        seed=seed,
+        world=world,
+        controller=controller,
+        patience_minutes=patience_minutes,
+    )
+    complete(lambda: show(staging))

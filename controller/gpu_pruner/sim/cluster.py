@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 import msgspec
 import yaml
 
 from gpu_pruner.model.clock import Clock
-from gpu_pruner.model.units import Seconds, Timestamp, rfc3339
+from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
 from gpu_pruner.sim.access import Access
 from gpu_pruner.sim.api import Api
 from gpu_pruner.sim.controllers.loop import ControlLoop
+from gpu_pruner.sim.deletes import DeleteOptions
 from gpu_pruner.sim.exporter import Exporter
 from gpu_pruner.sim.faults import Fault, Faults, Trouble
 from gpu_pruner.sim.history import Scraping, openmetrics_history
@@ -32,7 +34,7 @@ from gpu_pruner.sim.state import State
 from gpu_pruner.sim.store import Item, Key
 from gpu_pruner.sim.targets import Target
 from gpu_pruner.sim.tree import JsonObject, mapping, with_value
-from gpu_pruner.sim.world import World, within
+from gpu_pruner.sim.world import Workload, World, within
 
 CONTROLLER = "gpu-pruner"
 OPERATOR = "operator"
@@ -104,6 +106,10 @@ class SimulatedCluster:
             self._state.writer.create(Target(CRDS, ""), mapping(dict(crd)))
         seed(self._state, self._control, begin=self.begin)
         self._control.start()
+        for workload in self.world.workloads:
+            for minute in workload.pods_deleted:
+                delete = partial(self._delete_pods, workload)
+                self._state.moments.after(minute * MINUTE, delete)
         self._port = self._server.listen(self._port)
         return self
 
@@ -169,6 +175,12 @@ class SimulatedCluster:
         below = self._state.store.dependents(item.uid)  # of a pod, too: the leader of a group
         mine = [item] if item.resource is PODS else []
         return [*mine, *(pod for one in below for pod in self._pods_below(one))]
+
+    def _delete_pods(self, workload: Workload) -> None:
+        root = self._find(workload.kind, (workload.namespace, workload.name))
+        for pod in self._pods_below(root) if root else ():
+            target = Target(PODS, pod.namespace, pod.name)
+            self._state.writer.delete(target, DeleteOptions())
 
     def gpus_allocated(self) -> int:
         """Return how many GPUs (and MIG slices) pods hold now."""

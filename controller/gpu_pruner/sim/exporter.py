@@ -2,7 +2,8 @@
 
 Imitates dcgm-exporter 4.x: its metric names, label order, six decimals for ratios and watts,
 whole numbers otherwise, pod labels only while a pod holds the device, and cached values: a scrape
-shows the last collect, labelled with who holds the device *now*. Called by `serving` and `history`.
+shows the last collect, labelled with who holds the device *now*. Of time-sliced GPUs it tells every
+sharer (``KUBERNETES_VIRTUAL_GPUS``), in the label ``vgpu``. Called by `serving` and `history`.
 """
 
 from __future__ import annotations
@@ -144,6 +145,7 @@ def pod_labels(holder: Holding | None) -> tuple[tuple[str, str], ...]:
         ("container", holder.container),
         ("namespace", holder.namespace),
         ("pod", holder.pod),
+        *((("vgpu", holder.device.share),) if holder.device.share else ()),
     )
 
 
@@ -171,12 +173,27 @@ class Exporter:
         self._occupancy = occupancy
 
     def rows(self, node: str, moment: Timestamp) -> Iterator[Row]:
-        """Read all devices of a node that have series at a moment, in order."""
+        """Read all devices of a node that have series at a moment, in order.
+
+        Each pod that shares a GPU has series of its own, with the values of the whole board; those
+        of a share that nobody holds are shown of the first only, where nobody holds any.
+        """
         for device in self._occupancy.devices[node]:
-            if not self.meter.is_missing(device, moment):
-                holder = self._occupancy.holder(device, moment)
+            if self.meter.is_missing(device, moment):
+                continue
+            holder = self._occupancy.holder(device, moment)
+            if holder is not None or self._stands_for_its_board(device, moment):
                 reading = self.meter.read(device, moment)
                 yield Row(device, device_labels(device), pod_labels(holder), reading)
+
+    def _stands_for_its_board(self, device: Device, moment: Timestamp) -> bool:
+        """Tell whether a device that nobody holds is shown."""
+        if not device.share:
+            return True
+        shares = [one for one in self._occupancy.devices[device.node] if one.uuid == device.uuid]
+        return device == shares[0] and not any(
+            self._occupancy.holder(one, moment) for one in shares
+        )
 
     def exposition(self, node: str, moment: Timestamp) -> str:
         """Return what a scrape of a node's exporter answers at a moment."""

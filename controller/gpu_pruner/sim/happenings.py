@@ -31,6 +31,9 @@ def line_of(record: RequestRecord, body: Mapping[str, object]) -> str:
         place = f"{leaf(about, 'namespace')}/{leaf(about, 'name')}"
         return f"{record.user} tells {place}: {leaf(body, 'reason')}"
     if record.resource == "gpuworkloads":
+        if leaf(body, "spec", "keepUntil"):
+            why = leaf(body, "spec", "keepReason")
+            return f"{record.user} keeps {record.namespace}/{record.name}: {why}"
         phase = leaf(body, "status", "phase")
         return f"{record.namespace}/{record.name} is {phase}" if phase else ""
     where = "/".join(filter(None, (record.resource, record.namespace, record.name)))

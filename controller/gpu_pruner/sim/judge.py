@@ -7,10 +7,11 @@ talk itself out of one. Pure; called by `stage` while the story runs and when it
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_pruner.model.annotations import NOTEBOOK_STOPPED, PAUSED
+from gpu_pruner.model.annotations import KSERVE_STOP, NOTEBOOK_STOPPED, PAUSED
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp
 from gpu_pruner.sim.story import NOTICE, WINDOW, Ending, Part
 
@@ -18,8 +19,17 @@ CONTROLLER = "gpu-pruner"
 """The user name under which the controller speaks to the API server."""
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_STOPS = frozenset({NOTEBOOK_STOPPED, KSERVE_STOP})
+"""Annotations that stop what they stand on."""
+_WITHOUT_SIZE = frozenset({"Notebook", "InferenceService"})
+"""Kinds whose pause is an annotation: there is no size to remember."""
 _SLACK: Seconds = 2 * MINUTE
 """A window and a notice are counted in whole steps and cycles; nobody is convicted for those."""
+_PROOF: Seconds = 5 * MINUTE
+"""So long after the earliest pause, a workload that nobody paused counts as kept."""
+_LONG_ENOUGH: Seconds = 75 * MINUTE
+"""An open part is over then, or when it is paused: window and notice, with room for the budget."""
+_CHILD = re.compile(r"/(pods|replicasets|statefulsets|deployments)/(?P<name>[^/]+)(/[a-z]+)?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +49,7 @@ class Scene:
     """What the API server holds of one part at one moment."""
 
     size: int | None
-    """``spec.replicas``; for a Notebook 0 while its stop annotation is set, else 1."""
+    """``spec.replicas``; where an annotation stops it 0, and 1 where there is no such field."""
     annotations: Mapping[str, str]
     pods: frozenset[str]
     """uids of the pods that are not being deleted."""
@@ -47,6 +57,8 @@ class Scene:
     """How many of them are Ready."""
     phase: str = ""
     """``status.phase`` of its GPUWorkload; empty where there is none."""
+    kept_by: str = ""
+    """``spec.keepBy`` of its GPUWorkload: who asked to keep it; empty where nobody did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,79 +67,112 @@ class Judgement:
 
     part: Part
     over: bool
-    """Whether it ended as told. A part that was kept is over whenever it is not at fault."""
+    """Whether it ended as told."""
     faults: tuple[str, ...] = ()
     """What can not be made good any more, one sentence each."""
+    why: str = ""
+    """What its pause says of the evidence, in the record that the patch left; empty before."""
 
 
-def judge(
-    part: Part, *, begin: Timestamp, first: Scene, now: Scene, requests: Sequence[Request]
-) -> Judgement:
-    """Judge one part.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a part is judged by."""
 
-    Args:
-        part: what must happen.
-        begin: when the simulation began.
-        first: the part when it began.
-        now: the part now.
-        requests: writes to the API server so far, in order.
-    """
-    levers = [one for one in requests if _is_lever_write(one, part)]
+    begin: Timestamp
+    """When the simulation began."""
+    at: Timestamp
+    """Now."""
+    first: Scene
+    """The part when it began."""
+    now: Scene
+    requests: Sequence[Request]
+    """Writes to the API server so far, in order."""
+    others: Collection[str] = frozenset()
+    """`Part.place` of the other parts: writes to those are not about this one's children."""
+
+
+def judge(part: Part, case: Case) -> Judgement:
+    """Judge one part."""
+    levers = [one for one in case.requests if _is_lever_write(one, part, case.others)]
     ours = [one for one in _first_episode(levers) if one.user == CONTROLLER]
     if part.ending is Ending.KEPT:
         faults = [f"was written to by the controller ({one.method})" for one in ours]
-        if now.pods != first.pods:
+        if case.now.pods != case.first.pods and not part.pods_deleted:
             faults.append("its pods are not the same ones any more")
-        return Judgement(part=part, over=not faults, faults=tuple(faults))
-    faults = _faults_of_pausing(part, first, begin=begin, ours=ours, requests=requests)
+        over = not faults and _was_left(part, case)
+        return Judgement(part=part, over=over, faults=tuple(faults))
+    faults = _faults_of_pausing(part, case, ours)
     return Judgement(
         part=part,
-        over=not faults and _has_ended(part, first, now=now, levers=levers),
+        over=not faults and _has_ended(part, case, levers),
         faults=tuple(faults),
+        why=next((_why(one) for one in ours if _is_pause(one)), ""),
     )
 
 
-def _faults_of_pausing(
-    part: Part,
-    first: Scene,
-    *,
-    begin: Timestamp,
-    ours: Sequence[Request],
-    requests: Sequence[Request],
-) -> list[str]:
-    faults: list[str] = []
+def _was_left(part: Part, case: Case) -> bool:
+    """Tell whether a part would have been paused by now, if it was to be, and was not."""
+    proof = case.begin + WINDOW + NOTICE + _PROOF
+    if part.keep:
+        warned = _warnings(part, case.requests)
+        if not warned or not case.now.kept_by:
+            return False
+        proof = max(proof, warned[0] + NOTICE + _PROOF)
+    return case.at >= proof
+
+
+def _faults_of_pausing(part: Part, case: Case, ours: Sequence[Request]) -> list[str]:
     pauses = [one for one in ours if _is_pause(one)]
-    faults += [f"got a write that is no pause: {one.path}" for one in ours if not _is_pause(one)]
+    faults = [f"got a write that is no pause: {one.path}" for one in ours if not _is_pause(one)]
     if len(pauses) > 1:
         faults.append(f"was paused {len(pauses)} times")
     for pause in pauses[:1]:
-        minute = (pause.at - begin) / MINUTE
-        warned = [one.at for one in requests if _is_warning(one, part) and one.at <= pause.at]
+        minute = (pause.at - case.begin) / MINUTE
+        warned = [one for one in _warnings(part, case.requests) if one <= pause.at]
         if not warned:
             faults.append(f"was paused at minute {minute:.0f} without a warning")
         elif pause.at - warned[0] < NOTICE - _SLACK:
             notice = (pause.at - warned[0]) / MINUTE
             faults.append(f"was paused {notice:.0f} minutes after its warning")
-        if pause.at - begin < WINDOW - _SLACK:
+        if (pause.at - case.begin) < WINDOW - _SLACK:
             faults.append(f"was paused at minute {minute:.0f}: no whole window was seen")
-        faults += _faults_of_record(part, first, pause)
+        faults += _faults_of_renewal(part, minute)
+        faults += _faults_of_record(part, case.first, pause)
     return faults
+
+
+def _faults_of_renewal(part: Part, minute: float) -> list[str]:
+    """Where its pods came anew, the evidence of those before is none: a new window, a new notice.
+
+    Args:
+        part: what must happen.
+        minute: when it was paused, simulated minutes since the begin.
+    """
+    least = (WINDOW + NOTICE - _SLACK) / MINUTE
+    anew = max((one for one in part.pods_deleted if one <= minute), default=None)
+    if anew is None or minute - anew >= least:
+        return []
+    return [f"was paused at minute {minute:.0f}, and its pods came anew at minute {anew:.0f}"]
 
 
 def _faults_of_record(part: Part, first: Scene, pause: Request) -> list[str]:
     record = _record(pause)
     if record is None:
         return ["its pause left no record in the same patch"]
-    if part.workload.kind != "Notebook" and record.get("replicas") != first.size:
+    if part.kind not in _WITHOUT_SIZE and record.get("replicas") != first.size:
         return [f"its record says {record.get('replicas')} replicas, it had {first.size}"]
     return []
 
 
-def _has_ended(part: Part, first: Scene, *, now: Scene, levers: Sequence[Request]) -> bool:
+def _has_ended(part: Part, case: Case, levers: Sequence[Request]) -> bool:
+    first, now = case.first, case.now
+    is_paused = now.size == 0 and not now.pods and now.phase == "Paused"
+    if part.ending is Ending.OPEN:
+        return is_paused or case.at - case.begin >= _LONG_ENOUGH
     if not any(_is_pause(one) and one.user == CONTROLLER for one in levers):
         return False
     if part.ending is Ending.PAUSED:
-        return now.size == 0 and not now.pods and now.phase == "Paused"
+        return is_paused
     resumed = any(one.user != CONTROLLER for one in levers)
     whole = now.size == first.size and now.ready == len(now.pods) == len(first.pods)
     return resumed and whole and PAUSED not in now.annotations and now.phase == "Watching"
@@ -139,19 +184,18 @@ def _first_episode(levers: Sequence[Request]) -> Sequence[Request]:
     return levers[: given_back[0]] if given_back else levers
 
 
-def _is_lever_write(request: Request, part: Part) -> bool:
+def _is_lever_write(request: Request, part: Part, others: Collection[str]) -> bool:
     """Tell whether a write went to the part's own object, or to a pod or child of its name."""
-    one = part.workload
     if request.method not in _WRITES or not 200 <= request.status < 300:  # noqa: PLR2004 - success
         return False
-    plural = f"{one.kind.lower()}s"
-    place = f"/namespaces/{one.namespace}/"
-    own = request.path.endswith(f"{place}{plural}/{one.name}")
-    child = f"{place}pods/{one.name}" in request.path or (
-        f"{place}replicasets/{one.name}" in request.path
-    )
-    scale = request.path.endswith(f"{place}{plural}/{one.name}/scale")
-    return own or child or scale
+    path = request.path.removesuffix("/scale")
+    if path.endswith(part.place):
+        return True
+    found = _CHILD.search(path)
+    if found is None or f"/namespaces/{part.namespace}/" not in path:
+        return False
+    mine = f"{found['name']}-".startswith(f"{part.name}-")
+    return mine and not any(path.endswith(one) for one in others)
 
 
 def _is_pause(request: Request) -> bool:
@@ -159,7 +203,12 @@ def _is_pause(request: Request) -> bool:
     if isinstance(spec, Mapping) and spec.get("replicas") == 0:
         return True
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return isinstance(annotations, Mapping) and bool(annotations.get(NOTEBOOK_STOPPED))
+    return isinstance(annotations, Mapping) and any(annotations.get(one) for one in _STOPS)
+
+
+def _warnings(part: Part, requests: Sequence[Request]) -> list[Timestamp]:
+    """Return when the owner of a part was warned, by an Event of that type on its object."""
+    return [one.at for one in requests if _is_warning(one, part)]
 
 
 def _is_warning(request: Request, part: Part) -> bool:
@@ -169,10 +218,14 @@ def _is_warning(request: Request, part: Part) -> bool:
         and request.path.endswith("/events")
         and request.body.get("type") == "Warning"
         and isinstance(about, Mapping)
-        and about.get("name") == part.workload.name
-        and about.get("namespace") == part.workload.namespace
-        and about.get("kind") == part.workload.kind
+        and about.get("name") == part.name
+        and about.get("namespace") == part.namespace
+        and about.get("kind") == part.kind
     )
+
+
+def _why(pause: Request) -> str:
+    return str((_record(pause) or {}).get("why", ""))
 
 
 def _record(request: Request) -> Mapping[str, object] | None:

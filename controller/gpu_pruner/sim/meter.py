@@ -96,10 +96,10 @@ class Meter:
         holder = self._occupancy.holder(device, at)
         behaviour = holder.behaviour if holder else _IDLE
         minute, board = self.minute(at), board_of(device.model)
-        load = self._load(holder, at)
+        load = min(1.0, sum(self._load(one, at) for one in self._sharers(device, at)))
         util = load * 100 if behaviour.util is None else value_at(behaviour.util, minute)
         noise = fraction(self._world.seed, device.uuid, at) - 0.5
-        used = min(behaviour.memory_mib, board.memory_mib) if holder else 0
+        used = min(self._memory_mib(device, at), board.memory_mib)
         return Reading(
             engine=self._engine(device, at),
             load=load,
@@ -113,15 +113,26 @@ class Meter:
             sm_clock_mhz=board.sm_clock_mhz if load > 0 else 345,
         )
 
-    def _load(self, holder: Holding | None, at: Timestamp) -> float:
-        return value_at(holder.behaviour.activity, self.minute(at)) if holder else 0.0
+    def _load(self, holder: Holding, at: Timestamp) -> float:
+        return value_at(holder.behaviour.activity, self.minute(at))
+
+    def _memory_mib(self, device: Device, at: Timestamp) -> int:
+        return sum(one.behaviour.memory_mib for one in self._sharers(device, at))
+
+    def _sharers(self, device: Device, at: Timestamp) -> tuple[Holding, ...]:
+        """Return who holds the device at a moment: of a shared GPU, everybody on the board."""
+        devices = self._board(device) if device.share else (device,)
+        found = (self._occupancy.holder(one, at) for one in devices)
+        return tuple(one for one in found if one is not None)
 
     def _engine(self, device: Device, at: Timestamp) -> float:
         holder = self._occupancy.holder(device, at)
         if holder is not None and holder.behaviour.engine is not None:
             return value_at(holder.behaviour.engine, self.minute(at))
         interval = self._world.collect_seconds
-        return self._work(device, start=at - interval, end=at) / interval
+        devices = self._board(device) if device.share else (device,)
+        work = sum(self._work(one, start=at - interval, end=at) for one in devices)
+        return min(1.0, work / interval)
 
     def _work(self, device: Device, *, start: Timestamp, end: Timestamp) -> Seconds:
         """Return the integral of the load, in busy seconds."""
@@ -137,18 +148,21 @@ class Meter:
     def _watts(self, device: Device, at: Timestamp) -> float:
         board = board_of(device.model)
         loads = [
-            (self._load(one, at), one)
+            self._load(one, at)
             for other in self._board(device)
             if (one := self._occupancy.holder(other, at)) is not None
         ]
         span = board.busy_watts - board.idle_watts - _CONTEXT_WATTS
-        share = 1 / len(self._board(device))
-        busy = sum(load * share * span for load, _ in loads)
+        busy = sum(loads) * self._part(device) * span
         return board.idle_watts + (_CONTEXT_WATTS if loads else 0.0) + busy
 
+    def _part(self, device: Device) -> float:
+        """Return how much of the board a device at full load makes work: a slice only its part."""
+        return 1 / len(self._board(device)) if device.mig_instance else 1.0
+
     def _board(self, device: Device) -> tuple[Device, ...]:
-        """Return the device itself, or all slices of the GPU that it is a slice of."""
-        if not device.mig_instance:
+        """Return the device itself, or all slices or shares of the GPU that it is one of."""
+        if not (device.mig_instance or device.share):
             return (device,)
         return tuple(one for one in self._occupancy.devices[device.node] if one.uuid == device.uuid)
 
@@ -161,7 +175,8 @@ class Meter:
         others = self._board(device)
         joules = board.idle_watts * (at - origin)
         joules += _CONTEXT_WATTS * self._held_seconds(others, at)
-        joules += sum(self._work(one, start=origin, end=at) for one in others) * span / len(others)
+        work = sum(self._work(one, start=origin, end=at) for one in others)
+        joules += work * span * self._part(device)
         return round(start + joules * 1000)
 
     def _held_seconds(self, devices: tuple[Device, ...], at: Timestamp) -> Seconds:

@@ -14,10 +14,13 @@ from gpu_pruner.model.units import Timestamp
 from gpu_pruner.sim.identity import uuid_of
 from gpu_pruner.sim.world import Behaviour, Node, World
 
+SHARED = "nvidia.com/gpu.shared"
+"""The resource of a time-sliced GPU, as NVIDIA's device plugin names it with renameByDefault."""
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A thing that a pod can hold: a whole GPU, or a MIG slice of one."""
+    """A thing that a pod can hold: a whole GPU, a MIG slice of one, or a time-sliced share."""
 
     node: str
     index: int
@@ -29,6 +32,8 @@ class Device:
     """Name of the Kubernetes resource."""
     mig_profile: str = ""
     mig_instance: str = ""
+    share: str = ""
+    """Number of a time-sliced share; empty for what nobody else can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Occupancy:
         self.devices: dict[str, tuple[Device, ...]] = {
             node.name: _devices_of(node, world.seed) for node in world.nodes
         }
-        """By node, ordered by GPU and slice."""
+        """By node, ordered by GPU and slice; shares by their number, so that they spread."""
         self._holdings: dict[Device, list[Holding]] = defaultdict(list)
         self._held: dict[Device, Holding] = {}
         self._by_pod: dict[str, tuple[Device, ...]] = {}
@@ -101,9 +106,15 @@ class Occupancy:
 
 
 def _devices_of(node: Node, seed: int) -> tuple[Device, ...]:
+    if node.shares > 1:
+        return tuple(
+            Device(node.name, gpu, _uuid(node, seed, gpu), node.model, SHARED, share=str(share))
+            for share in range(node.shares)
+            for gpu in range(node.gpus)
+        )
     devices: list[Device] = []
     for index in range(node.gpus):
-        uuid = f"GPU-{uuid_of(seed, 'gpu', node.name, index)}"
+        uuid = _uuid(node, seed, index)
         if not node.mig:
             devices.append(Device(node.name, index, uuid, node.model, "nvidia.com/gpu"))
         for instance, profile in enumerate(node.mig, start=7):
@@ -119,3 +130,7 @@ def _devices_of(node: Node, seed: int) -> tuple[Device, ...]:
                 )
             )
     return tuple(devices)
+
+
+def _uuid(node: Node, seed: int, index: int) -> str:
+    return f"GPU-{uuid_of(seed, 'gpu', node.name, index)}"

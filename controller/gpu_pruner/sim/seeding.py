@@ -19,7 +19,7 @@ from gpu_pruner.sim.targets import Target
 from gpu_pruner.sim.tree import JsonObject, mapping, with_value
 from gpu_pruner.sim.world import Namespace, Node, Workload
 
-_SIZED = frozenset({"Deployment", "StatefulSet"})
+_SIZED = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})
 _A_DAY = 24 * 60 * MINUTE
 
 
@@ -61,6 +61,9 @@ def _create_node(state: State, node: Node) -> None:
         "nvidia.com/gpu.count": str(node.gpus),
         "nvidia.com/gpu.memory": str(board_of(node.model).memory_mib),
     }
+    if node.shares > 1:
+        labels["nvidia.com/gpu.replicas"] = str(node.shares)
+        labels["nvidia.com/gpu.sharing-strategy"] = "time-slicing"
     devices = Counter(one.resource for one in state.occupancy.devices[node.name])
     room = {"cpu": "96", "memory": "1056763348Ki", "pods": "110"}
     room |= {name: str(count) for name, count in devices.items()}

@@ -1,14 +1,14 @@
 """Plays a story: the simulated cluster, the real controller as its own process, one person.
 
 The controller is started as a user would start it and spoken to over HTTP only, so that it can be
-killed, restarted or replaced. The person (`operator`) resumes what the story wants back, with the
-real command line. `cli.demo` shows what happens here; tests play it in a hurry.
+killed, restarted or replaced. The person (`operator`) resumes what the story wants back, and keeps
+what it wants kept, with the real command line. `cli.demo` shows what happens here; tests play it
+in a hurry.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shlex
 import signal
@@ -16,7 +16,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,18 +26,19 @@ from typing import Self
 import msgspec
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError
 
-from gpu_pruner.model.annotations import NOTEBOOK_STOPPED
 from gpu_pruner.model.units import MINUTE, Timestamp
 from gpu_pruner.settings.clock import ScaledClock
 from gpu_pruner.settings.environment import ENDS_WITH_STDIN, without_settings
 from gpu_pruner.sim.cluster import OPERATOR, SimulatedCluster
-from gpu_pruner.sim.happenings import leaf, line_of
-from gpu_pruner.sim.journal import RequestRecord
-from gpu_pruner.sim.judge import CONTROLLER, Judgement, Request, Scene, judge
+from gpu_pruner.sim.happenings import line_of
+from gpu_pruner.sim.judge import CONTROLLER, Case, Judgement, Request, Scene, judge
+from gpu_pruner.sim.scenes import request_of, scene_of
 from gpu_pruner.sim.story import NOTICE, WINDOW, Ending, Part, Story
 
 _TICK = 0.25
 """Real seconds between two looks at the stage."""
+_KEEP = ("--for", "8h", "--reason", "the deadline is tonight")
+"""Longer than any story."""
 
 
 class ToldWorkload(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,8 +53,19 @@ class ToldWorkload(msgspec.Struct, frozen=True, rename="camel"):
     pause_at: str | None = None
 
 
-class _Told(msgspec.Struct, frozen=True):
-    workloads: tuple[ToldWorkload, ...]
+class ToldBreaker(msgspec.Struct, frozen=True):
+    """A breaker that is open, as the controller's API tells it."""
+
+    name: str
+    message: str
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What the controller's API says of its newest cycle."""
+
+    workloads: tuple[ToldWorkload, ...] = ()
+    breakers: tuple[ToldBreaker, ...] = ()
+    cycle: Mapping[str, str | int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +80,8 @@ class Moment:
     """By reference."""
     told: Mapping[str, ToldWorkload]
     """By reference: what the controller says; empty while it does not answer."""
+    cycle: Told
+    """The same as a whole, with its breakers."""
     happened: tuple[str, ...]
     """What happened so far, one line each, oldest first."""
     ended: frozenset[str] = frozenset()
@@ -92,9 +106,13 @@ class Moment:
                 continue
             if told is None:
                 wrong.append(f"{one.part.ref} is not told of")
-            elif told.reason not in one.part.reasons:
+            elif not _fits(told.reason, one.part):
                 wrong.append(f"{one.part.ref} is told to be {told.reason}")
         return tuple(wrong)
+
+
+def _fits(reason: str, part: Part) -> bool:
+    return not part.reasons or reason in {one.value for one in part.reasons}
 
 
 LEASE = ["--lease-duration", "5", "--lease-renew-deadline", "4", "--lease-retry", "1"]
@@ -122,7 +140,8 @@ class Stage:
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _folder: Path = field(init=False)
     _first: dict[str, Scene] = field(default_factory=dict)
-    _resumed: set[str] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)
+    """Parts for which a person did what the story wants of one."""
     _ended: set[str] = field(default_factory=set)
     """Parts that were seen, whole and told as whole, after they were given back."""
     _happened: list[str] = field(default_factory=list)
@@ -142,13 +161,13 @@ class Stage:
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         begin = time.time()
         self.clock = ScaledClock(begin, begin, self.speed)
-        self.cluster = SimulatedCluster(self.story.world, self.clock, crds=self.crds)
+        self.cluster = SimulatedCluster(self.story, self.clock, crds=self.crds)
         await self._stack.enter_async_context(self.cluster)
         self.port = self.port or _free_port()
         for user in (CONTROLLER, OPERATOR):
             (self._folder / user).write_text(self.cluster.kubeconfig(user), encoding="utf-8")
         self.environment.write_text(self._environment(), encoding="utf-8")
-        self._first = {part.ref: self._scene(part) for part in self.story.parts}
+        self._first = {one.ref: scene_of(one, self.cluster) for one in self.story.workloads}
         await self.start_controller()
 
     @property
@@ -216,56 +235,71 @@ class Stage:
         while True:
             moment = await self.look()
             watch(moment)
-            lost = moment.minute * MINUTE > self.story.patience
+            lost = moment.minute > self.story.minutes
             if moment.over or moment.faults or lost or self._controller_died():
                 return moment
-            await self._resume_what_is_due(moment)
+            await self._do_what_people_do(moment)
             await asyncio.sleep(_TICK)
 
     async def look(self) -> Moment:
         """Look at everything once."""
         self._read_requests()
-        scenes = {part.ref: self._scene(part) for part in self.story.parts}
-        told = await self._told()
-        judgements = tuple(self._judged(part, scenes[part.ref], told) for part in self.story.parts)
-        now = self.clock.now()
+        parts = self.story.workloads
+        now, scenes = self.clock.now(), {one.ref: scene_of(one, self.cluster) for one in parts}
+        cycle = await self._told()
+        told = {one.ref: one for one in cycle.workloads}
         return Moment(
             minute=(now - self.cluster.begin) / MINUTE,
             now=now,
-            judgements=judgements,
+            judgements=tuple(self._judged(one, now, scenes[one.ref], told) for one in parts),
             scenes=scenes,
             told=told,
+            cycle=cycle,
             happened=tuple(self._happened),
             ended=frozenset(self._ended),
         )
 
-    def _judged(self, part: Part, scene: Scene, told: Mapping[str, ToldWorkload]) -> Judgement:
-        found = judge(
-            part,
+    def _judged(
+        self, part: Part, now: Timestamp, scene: Scene, told: Mapping[str, ToldWorkload]
+    ) -> Judgement:
+        case = Case(
             begin=self.cluster.begin,
+            at=now,
             first=self._first[part.ref],
             now=scene,
             requests=self._writes,
+            others=self._places - {part.place},
         )
+        found = judge(part, case)
         reason = told[part.ref].reason if part.ref in told else ""
-        if part.ending is Ending.RESUMED and found.over and reason in part.reasons:
+        if part.ending is Ending.RESUMED and found.over and _fits(reason, part):
             self._ended.add(part.ref)
         if part.ref in self._ended and not found.faults:
             return replace(found, over=True)
         return found
 
-    async def _resume_what_is_due(self, moment: Moment) -> None:
-        """Give back what the story wants back, once it was seen to be paused."""
-        for part in self.story.parts:
-            scene = moment.scenes[part.ref]
-            due = part.ending is Ending.RESUMED and scene.phase == "Paused"
-            if due and part.ref not in self._resumed:
-                self._resumed.add(part.ref)
-                kubeconfig = str(self._folder / OPERATOR)
-                command = (sys.executable, "-m", "gpu_pruner.cli", "resume", part.ref)
-                process = await self._run(*command, "--kubeconfig", kubeconfig)
-                if await process.wait() != 0:
-                    self._tell(moment.now, f"{OPERATOR} could not resume {part.ref}")
+    @property
+    def _places(self) -> frozenset[str]:
+        return frozenset(one.place for one in self.story.workloads)
+
+    async def _do_what_people_do(self, moment: Moment) -> None:
+        """Keep what the story wants kept, and give back what it wants back, once it is due."""
+        for part in sorted(self.story.workloads, key=lambda one: not one.keep):
+            phase = moment.scenes[part.ref].phase
+            if part.ref in self._asked:
+                continue
+            if part.keep and phase == "Warned":
+                await self._ask(moment, "keep", part.ref, *_KEEP)
+            elif part.ending is Ending.RESUMED and phase == "Paused":
+                await self._ask(moment, "resume", part.ref)
+
+    async def _ask(self, moment: Moment, verb: str, ref: str, *more: str) -> None:
+        """Run one command of the person at the keyboard, once."""
+        self._asked.add(ref)
+        command = (sys.executable, "-m", "gpu_pruner.cli", verb, ref, *more)
+        process = await self._run(*command, "--kubeconfig", str(self._folder / OPERATOR))
+        if await process.wait() != 0:
+            self._tell(moment.now, f"{OPERATOR} could not {verb} {ref}")
 
     async def _run(
         self, *command: str, stdin: int = asyncio.subprocess.DEVNULL
@@ -286,50 +320,20 @@ class Stage:
     def _controller_died(self) -> bool:
         return any(process.returncode is not None for process in self._processes)
 
-    async def _told(self) -> dict[str, ToldWorkload]:
+    async def _told(self) -> Told:
         client = AsyncHTTPClient()
         url = f"http://127.0.0.1:{self.port}/api/v1/workloads"
         try:
             answer = await client.fetch(url, request_timeout=5, connect_timeout=2)
-            told = msgspec.json.decode(answer.body, type=_Told)
+            return msgspec.json.decode(answer.body, type=Told)
         except (HTTPClientError, OSError, msgspec.DecodeError):
-            return {}
-        return {one.ref: one for one in told.workloads}
-
-    def _scene(self, part: Part) -> Scene:
-        one = part.workload
-        found = self.cluster.get(one.kind, name=one.name, namespace=one.namespace)
-        pods = [
-            pod
-            for pod in self.cluster.pods_of(one.kind, name=one.name, namespace=one.namespace)
-            if not leaf(pod, "metadata", "deletionTimestamp")
-        ]
-        annotations = leaf(found, "metadata", "annotations")
-        kept = (
-            {str(key): str(value) for key, value in annotations.items()}
-            if isinstance(annotations, Mapping)
-            else {}
-        )
-        return Scene(
-            size=_size(found, kept),
-            annotations=kept,
-            pods=frozenset(str(leaf(pod, "metadata", "uid")) for pod in pods),
-            ready=sum(_is_ready(pod) for pod in pods),
-            phase=self._phase(part),
-        )
-
-    def _phase(self, part: Part) -> str:
-        for one in self.cluster.all("GPUWorkload", part.workload.namespace):
-            name, kind = leaf(one, "spec", "rootRef", "name"), leaf(one, "spec", "rootRef", "kind")
-            if (kind, name) == (part.workload.kind, part.workload.name):
-                return str(leaf(one, "status", "phase") or "")
-        return ""
+            return Told()
 
     def _read_requests(self) -> None:
         for record in self.cluster.requests[self._read :]:
             self._read += 1
             if record.is_write:
-                request = _request(record)
+                request = request_of(record)
                 self._writes.append(request)
                 if line := line_of(record, request.body):
                     self._tell(record.at, line)
@@ -337,37 +341,6 @@ class Stage:
     def _tell(self, at: Timestamp, line: str) -> None:
         minute = (at - self.cluster.begin) / MINUTE
         self._happened.append(f"minute {minute:3.0f}  {line}")
-
-
-def _size(found: object, annotations: Mapping[str, str]) -> int | None:
-    if found is None:
-        return None
-    replicas = leaf(found, "spec", "replicas")
-    if isinstance(replicas, int):
-        return replicas
-    return 0 if NOTEBOOK_STOPPED in annotations else 1
-
-
-def _is_ready(pod: object) -> bool:
-    conditions = leaf(pod, "status", "conditions")
-    return isinstance(conditions, Sequence) and any(
-        leaf(one, "type") == "Ready" and leaf(one, "status") == "True" for one in conditions
-    )
-
-
-def _request(record: RequestRecord) -> Request:
-    try:
-        body = json.loads(record.body or b"{}")
-    except ValueError:
-        body = {}
-    return Request(
-        at=record.at,
-        user=record.user,
-        method=record.method,
-        path=record.path,
-        body=body if isinstance(body, Mapping) else {},
-        status=record.status,
-    )
 
 
 def _free_port() -> int:

@@ -55,8 +55,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A workload that exists when the simulation begins."""
 
     kind: str
-    """``Deployment``, ``StatefulSet``, ``Notebook``, ``LeaderWorkerSet``, ``InferenceService``,
-    ``DaemonSet`` or ``Pod``."""
+    """``Deployment``, ``ReplicaSet``, ``StatefulSet``, ``Notebook``, ``LeaderWorkerSet``,
+    ``InferenceService``, ``DaemonSet`` or ``Pod``."""
     namespace: str
     name: str
     replicas: Count = 1
@@ -70,6 +70,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where its pods must run; empty: anywhere."""
     started_minutes_ago: float = 120.0
     """When it was created, before the simulation's begin."""
+    pods_deleted: tuple[float, ...] = ()
+    """Minutes at which its pods are deleted, so that its controller makes new ones."""
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
     behaviour: Behaviour = Behaviour()
@@ -97,6 +99,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ready: bool = True
     mig: tuple[str, ...] = ()
     """Profiles of the MIG slices on *each* GPU, for example ``[1g.10gb, 1g.10gb]``."""
+    shares: Annotated[int, msgspec.Meta(ge=1)] = 1
+    """How many pods may hold each GPU at once, by time-slicing. Above 1 the node offers
+    ``nvidia.com/gpu.shared``; the loads of those who share a GPU add up. Not together with `mig`.
+    """
     labels: dict[str, str] = {}
     exporter_gaps: Spans = ()
     """When the exporter does not answer."""

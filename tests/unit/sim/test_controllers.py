@@ -15,7 +15,7 @@ from support.simulated import (
 )
 
 from gpu_pruner.model.annotations import NOTEBOOK_STOPPED, PAUSED
-from gpu_pruner.model.units import HOUR, parse_rfc3339
+from gpu_pruner.model.units import HOUR, MINUTE, parse_rfc3339
 from gpu_pruner.sim.tree import JsonObject, child, elements, number, text, texts
 from gpu_pruner.sim.world import Node, Workload, World
 
@@ -239,6 +239,22 @@ async def test_a_deleted_pod_is_replaced(simulation: Simulation) -> None:
     after = simulation.pod_names("Deployment", "serve")
     assert len(after) == 2
     assert name not in after
+
+
+async def test_pods_that_the_world_deletes_come_anew_under_their_name() -> None:
+    train = Workload(
+        kind="StatefulSet", namespace="team-a", name="train", replicas=2, pods_deleted=(3.0,)
+    )
+    async for one in Simulation.of(World(workloads=(train,))):
+        before = one.cluster.pods_of("StatefulSet", name="train", namespace="team-a")
+        await one.clock.advance(3 * MINUTE - 1)
+        assert one.cluster.pods_of("StatefulSet", name="train", namespace="team-a") == before
+        await one.clock.advance(1 + UNTIL_GONE + 2 * UNTIL_READY)
+        after = one.cluster.pods_of("StatefulSet", name="train", namespace="team-a")
+        assert one.pod_names("StatefulSet", "train") == ["train-0", "train-1"]
+        uids = {text(pod, "metadata", "uid") for pod in (*before, *after)}
+        assert len(uids) == 4
+        assert one.cluster.requests == [], "nobody asked for it over HTTP"
 
 
 async def test_bare_pods_and_daemon_sets_are_served_too() -> None:

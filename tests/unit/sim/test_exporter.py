@@ -347,3 +347,41 @@ async def test_a_pod_that_was_restarted_is_another_holder(simulation: Simulation
     samples = stored(simulation.cluster, NOON - MINUTE, simulation.clock.now())
     holders = {one.get("exported_pod") for _, one, _, _ in samples}
     assert {first, second} < holders
+
+
+async def test_sharers_of_a_gpu_spread_and_show_the_whole_board() -> None:
+    half = Behaviour(activity=((0.0, 0.5),))
+    share = "nvidia.com/gpu.shared"
+    world = World(
+        nodes=(Node(name="node-1", gpus=2, model="NVIDIA L4", shares=2),),
+        workloads=(
+            Workload(kind="StatefulSet", namespace="a", name="one", resource=share, behaviour=half),
+            Workload(kind="StatefulSet", namespace="a", name="two", resource=share, replicas=2),
+        ),
+    )
+    async for simulation in Simulation.of(world):
+        text = simulation.cluster.exposition("node-1")
+        (node,) = simulation.cluster.all("Node")
+        offered = child(node, "status", "allocatable", share)
+        labels = child(node, "metadata", "labels")
+        samples = [
+            sample for family in parse(text) if family.name == ENGINE for sample in family.samples
+        ]
+        shown = {one.labels["pod"]: (one.labels["gpu"], one.value) for one in samples}
+        assert shown == {"one-0": ("0", 0.5), "two-0": ("1", 0.0), "two-1": ("0", 0.5)}
+        assert {one.labels["pod"]: one.labels["vgpu"] for one in samples} == {
+            "one-0": "0",
+            "two-0": "0",
+            "two-1": "1",
+        }
+        assert offered == "4"
+        assert isinstance(labels, dict)
+        assert labels["nvidia.com/gpu.sharing-strategy"] == "time-slicing"
+
+
+async def test_a_shared_gpu_that_nobody_holds_is_shown_once() -> None:
+    world = World(nodes=(Node(name="node-1", gpus=2, shares=3),))
+    async for simulation in Simulation.of(world):
+        text = simulation.cluster.exposition("node-1")
+        (family,) = [one for one in parse(text) if one.name == ENGINE]
+        assert [one.labels["gpu"] for one in family.samples] == ["0", "1"]
