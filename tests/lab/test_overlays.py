@@ -1,4 +1,4 @@
-"""What we ship for two replicas is the base and no more than it says, and a cluster takes it."""
+"""What we ship beside the base is no more than it says, and a cluster takes it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from gpu_pruner.sim.world import Node, World
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(180)]
 
 TWO = BASE.parent / "overlays" / "two-replicas"
+WEEKLY = BASE.parent / "overlays" / "weekly-report"
+REPORT = "gpu-pruner-report"
 NODES = (Node(name="node-1"), Node(name="node-2"))
 Manifests = dict[tuple[str, str], Any]
 
@@ -89,6 +91,49 @@ def test_two_replicas_run_on_two_nodes_and_a_drain_takes_one_at_a_time(
     assert evicted(lab, one) == ""
     until(lambda: allowed() == 0)
     assert "disruption budget" in evicted(lab, other)
+
+
+def test_the_weekly_report_is_a_cron_job_that_asks_the_controller(lab: Lab) -> None:
+    base, weekly = rendered(lab, BASE), rendered(lab, WEEKLY)
+    job = weekly.pop(("CronJob", "gpu-pruner-weekly-report"))
+    account = weekly.pop(("ServiceAccount", REPORT))
+    assert weekly == base  # nothing is bound to the account, and nothing else has changed
+
+    template = job["spec"]["jobTemplate"]["spec"]["template"]
+    pod = template["spec"]
+    assert pod["serviceAccountName"] == account["metadata"]["name"]
+    assert not pod["automountServiceAccountToken"]
+    [container] = pod["containers"]
+    [controller] = base[("Deployment", "gpu-pruner")]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == controller["image"]
+    service = base[("Service", "gpu-pruner-dashboard")]
+    [port] = service["spec"]["ports"]
+    address = f"http://{service['metadata']['name']}:{port['port']}"
+    assert f"--controller={address}" in container["args"]
+    selected = service["spec"]["selector"].items()
+    assert not selected <= template["metadata"]["labels"].items()  # it is no replica
+
+
+def test_a_cluster_takes_the_cron_job_and_its_account_may_nothing(
+    lab: Lab, kubelet: FakeKubelet
+) -> None:
+    lab.kubectl("apply", "-k", str(WEEKLY))
+    where = ("-n", OUR_NAMESPACE)
+    lab.kubectl("create", "job", "now", "--from=cronjob/gpu-pruner-weekly-report", *where)
+
+    def pods() -> list[Any]:
+        found = items(lab, "pods")
+        return [one for one in found if one["metadata"]["labels"].get("job-name") == "now"]
+
+    until(lambda: [one for one in pods() if one["status"].get("phase") == "Running"])
+    [pod] = pods()
+    volumes = pod["spec"]["volumes"]
+    assert [one["secret"]["secretName"] for one in volumes] == ["gpu-pruner-slack-webhook"]
+    user = f"system:serviceaccount:{OUR_NAMESPACE}:{REPORT}"
+    for verb, resource in (("list", "pods"), ("get", "secrets"), ("get", "gpuworkloads")):
+        with pytest.raises(RuntimeError, match="can-i"):  # it prints no, and fails
+            lab.kubectl("auth", "can-i", verb, resource, f"--as={user}", *where)
+    lab.kubectl("delete", "cronjob/gpu-pruner-weekly-report", *where)  # and with it its job
 
 
 def evicted(lab: Lab, pod: Any) -> str:

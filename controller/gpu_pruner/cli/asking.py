@@ -1,12 +1,14 @@
-"""Asking a running controller to explain, over its HTTP API.
+"""Asking a running controller to explain or to report, over its HTTP API.
 
-For whoever cannot measure: a controller that scrapes exporters itself is the only one who holds a
-window of samples. It reads one answer and writes nothing.
+For whoever cannot measure, because a controller that scrapes exporters itself is the only one who
+holds a window of samples; or cannot read the history, because that is a file beside the controller.
+It reads one answer and writes nothing.
 """
 
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +20,8 @@ from gpu_pruner.loop.explaining import Question
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.explanation_rows import Explanation
 from gpu_pruner.settings.addresses import ServerAddress
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 FLAG = "--controller"
 _PATIENCE: Seconds = 60.0
@@ -56,23 +60,41 @@ async def ask_controller(url: str, question: Question) -> Explanation:
         told = "a controller explains kind/namespace/name or pod/namespace/name, not"
         raise ConfigurationError(f"{told} {question}", path=FLAG)
     address = f"{url}/api/v1/workloads/{quote(question.root.ref)}/explain"
+    return _read(await _fetched(address, url), url, Explanation)
+
+
+async def ask_for_report(url: str, seconds: Seconds, kind: type[T]) -> T:
+    """Return what a controller reports.
+
+    Args:
+        url: of its listener, as `controller_address` returns it.
+        seconds: how far to look back.
+        kind: `record.savings.Savings`, which loads the database's libraries.
+
+    Raises:
+        PrunerError: it does not answer, keeps no history, or cannot read it now.
+    """
+    address = f"{url}/api/v1/report?since={round(seconds)}s"
+    return _read(await _fetched(address, url), url, kind)
+
+
+async def _fetched(address: str, url: str) -> HTTPResponse:
     try:
-        answer = await AsyncHTTPClient().fetch(
+        return await AsyncHTTPClient().fetch(
             address, raise_error=False, request_timeout=_PATIENCE, follow_redirects=False
         )
     except (HTTPError, OSError) as error:
         raise PrunerError(f"the controller at {url} does not answer: {error}") from error
-    return _read(answer, url)
 
 
-def _read(answer: HTTPResponse, url: str) -> Explanation:
+def _read(answer: HTTPResponse, url: str, kind: type[T]) -> T:
     try:
         if answer.code == HTTPStatus.OK:
-            return msgspec.json.decode(answer.body, type=Explanation)
+            return msgspec.json.decode(answer.body, type=kind)
         refused = msgspec.json.decode(answer.body, type=_Refused).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         told = f"what answers at {url} is not a controller of this version (HTTP {answer.code})"
         raise PrunerError(told) from None
     if answer.code == HTTPStatus.NOT_FOUND:
         raise ConfigurationError(refused)
-    raise PrunerError(f"the controller cannot explain now: {refused}")
+    raise PrunerError(f"the controller cannot answer now: {refused}")

@@ -1,26 +1,33 @@
-"""`gpu-pruner report`: what idle GPUs cost and what pauses gave back, from the ledger."""
+"""`gpu-pruner report`: what idle GPUs cost and what pauses gave back, from the ledger.
+
+Prints it, or posts it to a webhook; the ledger is read here, or by a controller that is asked.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from rich.markup import escape
 from rich.table import Table
 
+from gpu_pruner.cli.asking import FLAG, ask_for_report, controller_address
 from gpu_pruner.cli.given import settings_from_flags
 from gpu_pruner.cli.options import config_options
+from gpu_pruner.cli.posting import address_of, report_until
 from gpu_pruner.cli.printing import console, print_json
 from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.units import HOUR, Seconds
+from gpu_pruner.notify.slack_webhook import post
 from gpu_pruner.record.logs import configure_logging
 from gpu_pruner.settings.clock import clock_from_environment
 from gpu_pruner.settings.durations import parse_duration
-from gpu_pruner.settings.ledger import LedgerSettings
-from gpu_pruner.settings.prices import PriceTable, read_prices
+from gpu_pruner.settings.schema import Settings
 
 if TYPE_CHECKING:
     from gpu_pruner.record.savings import Savings
@@ -42,6 +49,20 @@ OUTPUTS = ("table", "markdown", "json", "html")
     help="YAML file with what an hour of each GPU model costs; without it there is no money.",
 )
 @click.option(
+    FLAG,
+    metavar="URL",
+    help="Ask a running controller instead of reading its database here; prices are then those of "
+    "its settings.",
+)
+@click.option(
+    "--post",
+    is_flag=True,
+    help="Post it to the webhook of the settings (report.webhook_file) instead of printing it.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Print the message that --post would send, and send nothing."
+)
+@click.option(
     "--top",
     type=click.IntRange(min=0),
     default=20,
@@ -60,11 +81,16 @@ def report(*, since: str, prices: Path | None, top: int, output: str, **flags: o
     """Sum up idle and returned GPU hours by namespace, owner, workload and model."""
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
     seconds = _length(since)
-    table = read_prices(prices) if prices else None
-    settings = settings_from_flags(flags).ledger
-    if not settings.is_on:
-        raise ConfigurationError("no history is kept: set ledger.directory or ledger.dsn")
-    _print(_read(settings, seconds, table), output=output, top=top)
+    settings = settings_from_flags(flags)
+    if prices is not None:
+        told = settings.report.model_copy(update={"prices_file": prices})
+        settings = settings.model_copy(update={"report": told})
+    address = address_of(settings.report) if flags["post"] and not flags["dry_run"] else None
+    found = _found(settings, seconds, controller=flags["controller"])
+    if flags["post"] or flags["dry_run"]:
+        _post(found, address, top=top)
+    else:
+        _print(found, output=output, top=top)
 
 
 def _length(text: str) -> Seconds:
@@ -77,15 +103,29 @@ def _length(text: str) -> Seconds:
     return seconds
 
 
-def _read(settings: LedgerSettings, seconds: Seconds, prices: PriceTable | None) -> Savings:
-    # Only this command and a controller with a ledger load the database's libraries.
-    from gpu_pruner.record.ledger.database import Database  # noqa: PLC0415
-    from gpu_pruner.record.ledger.usage import usage  # noqa: PLC0415
-    from gpu_pruner.record.savings import savings  # noqa: PLC0415
+def _found(settings: Settings, seconds: Seconds, *, controller: object) -> Savings:
+    """Return the report: from a controller's address, or from the ledger of the settings."""
+    if controller is None:
+        return report_until(settings, clock_from_environment().now(), length=seconds)
+    # Only who wants a report loads the database's libraries.
+    from gpu_pruner.record.savings import Savings  # noqa: PLC0415
 
-    now = clock_from_environment().now()
-    database = Database(settings)
-    return savings(usage(database, since=now - seconds, until=now), prices)
+    if settings.report.prices_file is not None:
+        told = "a controller reports with the prices of its own settings (report.prices_file)"
+        raise ConfigurationError(told, path=FLAG)
+    return asyncio.run(ask_for_report(controller_address(str(controller)), seconds, Savings))
+
+
+def _post(found: Savings, address: str | None, *, top: int) -> None:
+    """Post the report, or print the message where there is no address to post it to."""
+    from gpu_pruner.record.savings_slack import slack_message  # noqa: PLC0415 - as above
+
+    message = slack_message(found, top=top)
+    if address is None:
+        sys.stdout.write(msgspec.json.format(message, indent=2).decode() + "\n")
+    else:
+        post(address, message)
+        sys.stdout.write("The report was posted.\n")
 
 
 def _print(found: Savings, *, output: str, top: int) -> None:

@@ -19,8 +19,10 @@ from gpu_pruner.cli.ending import call_at_the_end_of_stdin
 from gpu_pruner.cli.explainer import Explainer
 from gpu_pruner.cli.naming import must_exist
 from gpu_pruner.cli.orders import holds_no_gpu
+from gpu_pruner.cli.posting import weekly_report
 from gpu_pruner.cli.printing import print_json, print_plan
 from gpu_pruner.cli.reloading import SettingsFile
+from gpu_pruner.cli.reporter import Reporter
 from gpu_pruner.cli.wiring import connected, jupyter_hubs, telemetry_source
 from gpu_pruner.errors import ActionRefused, PrunerError
 from gpu_pruner.kube.client import ClusterClient
@@ -31,7 +33,7 @@ from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.rows import plan_row
-from gpu_pruner.serve.app import Listener, application
+from gpu_pruner.serve.app import Listener, Voices, application
 from gpu_pruner.serve.people import Desk
 from gpu_pruner.settings.clock import clock_from_environment
 from gpu_pruner.settings.environment import ENDS_WITH_STDIN
@@ -60,10 +62,10 @@ async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
         board,
         clock,
         cycle_seconds=settings.cycle_seconds,
-        people=desk,
         keep_cap_seconds=settings.keep_cap_seconds,
-        explainer=explainer,
+        voices=Voices(people=desk, explainer=explainer, reports=Reporter(settings, clock)),
     )
+    weekly = weekly_report(settings, clock, board)
     listener = Listener(
         app,
         address=settings.listen_address,
@@ -71,6 +73,9 @@ async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
     )
     _log.info("listening", port=listener.port, mode=settings.mode.value)
     work = asyncio.ensure_future(_work(settings, board, desk, explainer, file=file))
+    posting = asyncio.ensure_future(weekly.run()) if weekly else None
+    if posting is not None:
+        posting.add_done_callback(_tell_the_end)
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, work.cancel)
     if os.environ.get(ENDS_WITH_STDIN):
@@ -80,8 +85,16 @@ async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
     except asyncio.CancelledError:
         _log.info("stopped")
     finally:
+        if posting is not None:
+            posting.cancel()
         await listener.close()
     return _FINE
+
+
+def _tell_the_end(posting: asyncio.Future[None]) -> None:
+    """Say that no weekly report comes any more: pruning goes on without."""
+    if not posting.cancelled():
+        _log.error("weekly reports stopped unexpectedly", exc_info=posting.exception())
 
 
 async def _work(

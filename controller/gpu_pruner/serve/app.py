@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from gpu_pruner.record.board import Board
 from gpu_pruner.serve import handlers, wishes
 from gpu_pruner.serve.explaining import ExplainHandler, Explains
 from gpu_pruner.serve.people import People
+from gpu_pruner.serve.reporting import ReportHandler, Reports
 
 _Route: TypeAlias = tuple[str, type[RequestHandler], dict[str, object]]
 """Pattern of the path, who answers, and what it is given."""
@@ -25,14 +27,27 @@ _LONGEST_BODY = 64 * 1024
 """Bytes; the longest that a route reads is a sentence or two."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voices:
+    """Who answers what the board cannot; None where nobody does."""
+
+    people: People | None = None
+    """Takes people's wishes."""
+    explainer: Explains | None = None
+    reports: Reports | None = None
+    """Sums up history."""
+
+
+NOBODY = Voices()
+
+
 def application(
     board: Board,
     clock: Clock,
     *,
     cycle_seconds: Seconds = 60.0,
-    people: People | None = None,
     keep_cap_seconds: Seconds = 0.0,
-    explainer: Explains | None = None,
+    voices: Voices = NOBODY,
 ) -> Application:
     """Return the routes over one board.
 
@@ -40,9 +55,8 @@ def application(
         board: what the routes tell of.
         clock: the clock that the cycles run on.
         cycle_seconds: time between two cycles; ten of them without one and the loop is stuck.
-        people: who takes people's wishes; None where nobody does.
         keep_cap_seconds: the longest keep that is honoured.
-        explainer: who explains workloads; None where nobody does.
+        voices: who answers what the board cannot.
     """
     stuck_after = max(600.0, 10 * cycle_seconds)
     shared = {"board": board, "clock": clock}
@@ -53,14 +67,15 @@ def application(
             (r"/metrics", handlers.MetricsHandler, shared),
             (r"/api/v1/summary", handlers.SummaryHandler, shared),
             (r"/api/v1/stats", handlers.StatsHandler, shared),
+            (r"/api/v1/report", ReportHandler, {**shared, "reports": voices.reports}),
             (r"/api/v1/workloads", handlers.WorkloadsHandler, shared),
             (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)", handlers.WorkloadHandler, shared),
             (
                 r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)/explain",
                 ExplainHandler,
-                {**shared, "explainer": explainer},
+                {**shared, "explainer": voices.explainer},
             ),
-            *_wish_routes({**shared, "people": people, "cap": keep_cap_seconds}),
+            *_wish_routes({**shared, "people": voices.people, "cap": keep_cap_seconds}),
         ],
         default_handler_class=handlers.NotFoundHandler,
         default_handler_args=shared,

@@ -33,6 +33,8 @@ _FILES: tuple[Keys, ...] = (
     ("prometheus", "ca_file"),
     ("kubernetes", "kubeconfig"),
     ("ledger", "password_file"),
+    ("report", "webhook_file"),
+    ("report", "prices_file"),
 )
 """Settings that name a file which has to be there."""
 

@@ -39,6 +39,7 @@ from gpu_pruner.settings.levers import (
 )
 from gpu_pruner.settings.patterns import Pattern
 from gpu_pruner.settings.platforms import Platform
+from gpu_pruner.settings.report import ReportSettings
 from gpu_pruner.settings.section import Duration, Section
 
 
@@ -294,6 +295,9 @@ class Settings(Section):
     )
     audience: AudienceSettings = Field(
         default=AudienceSettings(), description="Whom to tell where nobody is named."
+    )
+    report: ReportSettings = Field(
+        default=ReportSettings(), description="What goes to people once a week."
     )
     listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
     listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")

@@ -15,7 +15,7 @@ from tornado.httpclient import AsyncHTTPClient
 
 from gpu_pruner.kube.resources import NAMESPACES, Resource
 from gpu_pruner.record.board import Board
-from gpu_pruner.serve.app import Listener, application
+from gpu_pruner.serve.app import Listener, Voices, application
 from gpu_pruner.serve.people import Desk
 
 PATH = f"/api/v1/workloads/deployment/{SERVER.namespace}/{SERVER.name}"
@@ -68,7 +68,7 @@ async def post_to(cluster, desk):
     board = Board()
     board.publish(replace(a_report(a_decision()), leading=False))
     desk.open(cluster)
-    app = application(board, ManualClock(), people=desk, keep_cap_seconds=DAY)
+    app = application(board, ManualClock(), keep_cap_seconds=DAY, voices=Voices(people=desk))
     listener = Listener(app, address="127.0.0.1", port=0)
     client = AsyncHTTPClient(force_instance=True)
 

@@ -29,7 +29,7 @@ from gpu_pruner.model.signals import DeviceId, Period, Track
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.explanation_rows import Explanation
-from gpu_pruner.serve.app import Listener, application
+from gpu_pruner.serve.app import Listener, Voices, application
 
 PATH = "/api/v1/workloads/{}/explain"
 
@@ -101,7 +101,7 @@ def explainer() -> Explainer:
 
 @pytest.fixture
 async def ask(cycle: Cycle, explainer: Explainer) -> AsyncIterator:
-    app = application(cycle.board, cycle.clock, explainer=explainer)
+    app = application(cycle.board, cycle.clock, voices=Voices(explainer=explainer))
     listener = Listener(app, address="127.0.0.1", port=0)
     client = AsyncHTTPClient(force_instance=True)
 
@@ -218,7 +218,7 @@ async def test_what_a_controller_cannot_explain_is_bad_input(
 
 
 async def test_a_controller_that_cannot_now_is_a_failure_with_its_reason(ask) -> None:
-    with pytest.raises(PrunerError, match="cannot explain now: not connected"):
+    with pytest.raises(PrunerError, match="cannot answer now: not connected"):
         await ask_controller(ask.url, parse_question("deployment/team-a/train"))
     with pytest.raises(PrunerError, match="is not a controller of this version"):
         await ask_controller(f"{ask.url}/metrics?", parse_question("deployment/team-a/train"))

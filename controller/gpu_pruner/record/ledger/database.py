@@ -106,6 +106,18 @@ class Database:
             schema.require_current(connection)
             yield connection
 
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Lend a connection for one transaction, with the tables made where there are none.
+
+        Raises:
+            LedgerError: the database is away, full, or newer than we are. Nothing was written.
+        """
+        with self._transaction() as connection:
+            self._bring_up(connection)
+            yield connection
+        self._ready = True
+
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()

@@ -93,5 +93,20 @@ GPU_TIME = Table(
 )
 """GPU seconds by hour, workload, owner, model and state."""
 
-MOMENTS = ((CYCLES, "started_at"), (DECISIONS, "at"), (ACTIONS, "at"), (GPU_TIME, "hour"))
+POSTINGS = Table(
+    "postings",
+    METADATA,
+    Column("due_at", Double, primary_key=True),
+    Column("claimed_at", Double, nullable=False),
+    Column("posted_at", Double, nullable=True),
+)
+"""One row per weekly report that was due: who began on it when, and when it was posted."""
+
+MOMENTS = (
+    (CYCLES, "started_at"),
+    (DECISIONS, "at"),
+    (ACTIONS, "at"),
+    (GPU_TIME, "hour"),
+    (POSTINGS, "due_at"),
+)
 """Each table, and the column by which its rows grow old."""

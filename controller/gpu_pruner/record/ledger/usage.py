@@ -67,7 +67,7 @@ def _uses(connection: Connection, begin: Timestamp, until: Timestamp) -> Iterato
     key = (table.kind, table.namespace, table.name, table.root_uid, table.owner)
     rows = connection.execute(
         select(*key, table.model, table.state, func.sum(table.seconds).label("spent"))
-        .where(table.hour >= begin, table.hour <= until)
+        .where(table.hour >= begin, table.hour < until)
         .group_by(*key, table.model, table.state)
         .order_by(*key, table.model, table.state)
     )
