@@ -80,17 +80,17 @@ def contact_of(namespace: str, directory: Directory) -> tuple[str, Contact] | No
     The namespace itself; else the longest key that ends in ``-`` and begins it; else, as in the
     Rust tool, a key that is all of the text before its first dash.
     """
-    exact = directory.namespaces.get(namespace)
-    if exact is not None:
-        return namespace, exact
-    begins = [
-        key for key in directory.namespaces if key.endswith("-") and namespace.startswith(key)
-    ]
-    first, dash, _ = namespace.partition("-")
-    if dash and first in directory.namespaces:
-        begins.append(first)
-    key = max(begins, key=len, default=None)
-    return None if key is None else (key, directory.namespaces[key])
+    known = directory.namespaces
+    keys = (namespace, *_beginnings(namespace), namespace.partition("-")[0])
+    return next(((key, known[key]) for key in keys if key in known), None)
+
+
+def _beginnings(namespace: str) -> Iterator[str]:
+    """Yield what a namespace begins with, up to each of its dashes, the longest first."""
+    end = namespace.rfind("-")
+    while end >= 0:
+        yield namespace[: end + 1]
+        end = namespace.rfind("-", 0, end)
 
 
 def _rungs(around: Surroundings, directory: Directory) -> Iterator[_Found]:

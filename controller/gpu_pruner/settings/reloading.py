@@ -21,6 +21,7 @@ from gpu_pruner.settings.telling import plain, shown
 
 AT_ONCE: frozenset[str] = frozenset(
     {
+        "audience",
         "budget",
         "confirmations",
         "coverage_ratio",

@@ -176,3 +176,11 @@ def test_what_cannot_go_together_is_refused() -> None:
 def test_what_changes_at_once_is_a_setting_and_reaches_the_rules() -> None:
     assert set(Settings.model_fields) >= AT_ONCE
     assert not AT_ONCE & {"mode", "cycle_seconds", "keep_cap_seconds", "custom_levers", "lease"}
+
+
+def test_whom_to_tell_changes_at_once() -> None:
+    old = load_settings({"audience": {"namespaces": {"team-a": "alice"}}})
+    new = load_settings({"audience": {"namespaces": {"team-a": "bob"}, "channel": "#gpu"}})
+    directory = taken_over(old, new).rules().directory
+    assert [one.text for one in directory.namespaces["team-a"].people] == ["bob"]
+    assert directory.channel == "#gpu"
