@@ -14,11 +14,11 @@ from support.manual_clock import NOON, ManualClock
 
 from gpu_pruner.cli import report as command
 from gpu_pruner.errors import ConfigurationError, LedgerError
-from gpu_pruner.model.annotations import OWNER
+from gpu_pruner.model.audience import Address, AddressKind, Audience, Person
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.verdict import Verdict
-from gpu_pruner.model.workload import OwnerObject, RootRef
+from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.ledger.database import Database
 from gpu_pruner.record.ledger.usage import usage
 from gpu_pruner.record.savings import Cost, SavingsRow, savings
@@ -31,8 +31,9 @@ HOSTILE = "<img src=x onerror=alert(1)>|[x](javascript:1)\x1b[2J\u202e\"'`"
 
 
 def owned(decision: Decision, owner: str) -> Decision:
-    root = OwnerObject(root=decision.workload.root, annotations={OWNER: owner})
-    return structs.replace(decision, workload=replace(decision.workload, owner=root))
+    person = Person(Address(AddressKind.NAME, owner), "for the test")
+    told = replace(decision.workload, audience=Audience(people=(person,)))
+    return structs.replace(decision, workload=told)
 
 
 def paused(root: RootRef, gpus: int) -> Decision:
