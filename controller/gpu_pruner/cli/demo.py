@@ -99,11 +99,11 @@ async def show(staging: Staging) -> int:
         summary = summarise(ending)
         if not summary.ok:
             _show_log(log)
+    for line in playbill(summary):
+        console.print(escape(line), soft_wrap=True)
     if sys.stdout.isatty():
         console.print(escape(verdict(summary)))
     else:
-        for line in playbill(summary):
-            console.print(escape(line), soft_wrap=True)
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     return _FINE if summary.ok else _FAILED
 

@@ -6,6 +6,8 @@ per workload, which is also what the picture in the README shows. Pure; called b
 
 from __future__ import annotations
 
+import re
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.markup import escape
@@ -24,6 +26,9 @@ _ROOMY_COLUMNS = 110
 """From here on sentences are shown whole."""
 _NARROW_COLUMNS = 80
 """Below, a line has no room for a reference and a sentence."""
+
+_DEVICE = re.compile(r"GPU-[0-9a-f-]{36}(/[0-9]+)? of pod [^ ]+: ")
+"""How a message names a device: longer than a line has room for."""
 
 
 def picture(moment: Moment, console: Console, told: str) -> Group:
@@ -74,16 +79,18 @@ def _cells(one: Judgement, moment: Moment, *, roomy: bool) -> tuple[str, str, st
         f"{name}\n[dim]{about}[/]" if roomy and about else name,
         f"[{style}]{verdict}[/]",
         _state(one, moment),
-        _why(one, moment),
+        _why(one, moment, roomy=roomy),
     )
 
 
-def _why(one: Judgement, moment: Moment) -> str:
+def _why(one: Judgement, moment: Moment, *, roomy: bool) -> str:
     """Say why it is where it is: of what was paused, the evidence that the pause has recorded."""
     told = moment.told.get(one.part.ref)
     if told is None:
         return "[dim]…[/]"
     message = one.why if told.reason == "Paused" and one.why else told.message
+    if not roomy:
+        message = _DEVICE.sub("", message, count=1)
     return f"[bold]{told.reason}[/]: {escape(message)}"
 
 

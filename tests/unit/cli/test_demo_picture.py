@@ -67,6 +67,15 @@ def test_a_narrow_picture_tells_what_each_workload_is_in_whole():
         assert part.ending.value in lines[at]
 
 
+def test_a_line_has_the_evidence_and_not_the_name_of_the_device():
+    uuid = "GPU-354d31e3-3794-470e-ae6e-e62791b1605e/7"
+    part = next(one for one in PARTS if one.ending is Ending.KEPT)
+    message = f"{uuid} of pod finetune-x: encoder busy until noon"
+    now = moment((part,), say={part.ref: told(part, "GpuActive", message=message)})
+    assert any("GpuActive: encoder busy" in one for one in shown(now, width=120, height=10))
+    assert any(uuid in one for one in shown(now, width=120, height=40))
+
+
 def test_of_what_is_paused_the_evidence_is_shown_and_not_only_when():
     part = next(one for one in PARTS if one.ending is Ending.PAUSED)
     now = moment((part,), say={part.ref: told(part, "Paused", message="Paused at noon")})
