@@ -22,9 +22,12 @@ from gpu_pruner.kube.resources import GPUWORKLOADS
 from gpu_pruner.model.annotations import NOTEBOOK_STOPPED, PAUSED
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.cluster import Bookkeeping
-from gpu_pruner.model.orders import MessageKind, PauseOrder, Result
+from gpu_pruner.model.letters import Letter
+from gpu_pruner.model.orders import Delivery, MessageKind, PauseOrder, Result
+from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.workload import RootRef
+from gpu_pruner.notify.event import EventChannel
 from gpu_pruner.notify.notifier import Notifier
 from gpu_pruner.settings.clock import ScaledClock, SystemClock
 from gpu_pruner.settings.schema import KubernetesSettings
@@ -88,6 +91,14 @@ class Stage:
         outcome = await self.actor().write_book(a_decision(found), book)
         assert outcome.result is Result.DONE
         return found, (await self.bookkeeping(found)).book
+
+    async def told(self, decision: Decision) -> Delivery:
+        """Warn by an Event, as a process that remembers nothing."""
+        event = EventChannel(self.client)
+        notifier = Notifier([event], clock=self.clock, mode=Mode.SCALE_DOWN)
+        root, kind = decision.workload.root, MessageKind.WARNING
+        (delivery,) = await notifier.deliver([Letter(root=root, kind=kind, decision=decision)])
+        return delivery
 
     def order(self, root: RootRef) -> PauseOrder:
         return PauseOrder(root=root, decision_id="d-1", why="idle")
@@ -214,10 +225,8 @@ async def test_a_message_is_one_event_on_the_root_however_often_it_is_sent(
 ) -> None:
     async with on_stage(tmp_path) as stage:
         found, book = await stage.nominated(SERVER)
-        notifier = Notifier(stage.client, clock=stage.clock, mode=Mode.SCALE_DOWN)
         decision = a_decision(found, book=replace(book, nominated_at=stage.clock.now()))
-        first = await notifier.deliver(decision, MessageKind.WARNING)
-        second = await notifier.deliver(decision, MessageKind.WARNING)
+        first, second = await stage.told(decision), await stage.told(decision)
         assert first.via == second.via == ("event",)
         ours = [
             tree(one)
@@ -232,10 +241,9 @@ async def test_a_message_is_one_event_on_the_root_however_often_it_is_sent(
 async def test_an_event_that_is_forbidden_is_no_delivery(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         stage.cluster.faults.add(Fault(method="POST", path="/events", status=403))
-        notifier = Notifier(stage.client, clock=stage.clock, mode=Mode.SCALE_DOWN)
-        delivery = await notifier.deliver(a_decision(stage.found(SERVER)), MessageKind.WARNING)
+        delivery = await stage.told(a_decision(stage.found(SERVER)))
         assert delivery.via == ()
-        assert delivery.detail
+        assert delivery.problem
 
 
 async def test_a_notebook_is_stopped_by_its_own_annotation(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def told_rules(told: Mapping[str, Any] | None = None) -> Rules:
         key: abs(length(value)) if isinstance(value, str) and key.endswith("_seconds") else value
         for key, value in (told or {}).items()
     }
-    for key in ("enabled_kinds", "protected_namespaces"):
+    for key in ("enabled_kinds", "protected_namespaces", "delivering_channels"):
         if key in changes:
             changes[key] = frozenset(changes[key])
     if "mode" in changes:
@@ -72,6 +72,9 @@ class Story:
     """Whether the world does what a plan orders."""
     blind: bool = False
     """Whether screens fail, so that the table gets nothing new."""
+    channels: tuple[str, ...] = ("event",)
+    """Which confirm every message, but for those in `deaf`."""
+    deaf: frozenset[str] = frozenset()
     table: ScreenTable = field(default_factory=ScreenTable)
     pulse: Pulse | None = None
     now: float = START - CYCLE
@@ -167,7 +170,11 @@ class Story:
     def _follow(self, decision: Decision) -> None:
         book, root = decision.book, decision.workload.root
         if decision.action is Action.WARN:
-            book = replace(book, warned_via=("event",))
+            via = tuple(one for one in self.channels if one not in self.deaf)
+            if self.rules.delivering_channels.isdisjoint(via):
+                book = decision.workload.book
+            else:
+                book = replace(book, warned_via=via)
         if book != decision.workload.book:
             self.world.books[root.uid] = replace(book, resource_version="1")
         if not self.obeys or decision.action not in {Action.PAUSE, Action.RESTORE}:

@@ -7,7 +7,7 @@ cluster side is `Tenant`: a StatefulSet whose pods hold devices. `Line` runs the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from support.manual_clock import ManualClock
@@ -20,7 +20,8 @@ from gpu_pruner.loop.execution import Executor
 from gpu_pruner.loop.observation import Observer
 from gpu_pruner.model.book import Book
 from gpu_pruner.model.cluster import ClusterView
-from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder, Result
+from gpu_pruner.model.letters import Letter
+from gpu_pruner.model.orders import Delivery, Outcome, PauseOrder, Result
 from gpu_pruner.model.plan import Decision, Plan
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.telemetry import TelemetrySource
@@ -183,8 +184,10 @@ class Told:
 class Hearing:
     """People who get every message."""
 
-    async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
-        return Delivery(root=decision.workload.root, kind=kind, via=("event",))
+    async def deliver(
+        self, letters: Sequence[Letter], *, warned: frozenset[RootRef]
+    ) -> tuple[Delivery, ...]:
+        return tuple(Delivery(root=one.root, kind=one.kind, via=("event",)) for one in letters)
 
 
 @dataclass

@@ -128,7 +128,7 @@ def _clock(one: WorkloadExplanation, *, now: Timestamp) -> Iterator[str]:
         if moment is not None:
             yield f"{words} {clock_time(parse_rfc3339(moment), now=now)}"
     if clock.warned_via:
-        yield f"warned by {', '.join(clock.warned_via)} in {clock.warned_mode}"
+        yield f"warned via {', '.join(clock.warned_via)} in {clock.warned_mode}"
     if clock.object_name:
         yield f"kept in GPUWorkload {clock.object_name}"
 

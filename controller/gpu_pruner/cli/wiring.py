@@ -30,7 +30,10 @@ from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.telemetry import TelemetrySource
 from gpu_pruner.model.units import Seconds
+from gpu_pruner.notify.channel import Channel
+from gpu_pruner.notify.event import EventChannel
 from gpu_pruner.notify.notifier import Notifier
+from gpu_pruner.notify.opening import channels_of
 from gpu_pruner.observe.cluster import ClusterWatch
 from gpu_pruner.observe.hold import HoldSwitch
 from gpu_pruner.observe.hubs import HubWatch
@@ -114,6 +117,7 @@ async def connected(
         client = await ClusterClient.connect(settings.kubernetes, clock=clock)
         ends.push_async_callback(client.close)
         hubs = await ends.enter_async_context(jupyter_hubs(settings))
+        outside = await ends.enter_async_context(outside_channels(settings, clock))
         watch = ClusterWatch(client, clock=clock, custom=settings.custom_levers)
         ends.push_async_callback(watch.close)
         await _start_watching(watch, board, patient=patient)
@@ -129,13 +133,10 @@ async def connected(
         elif not silent:
             leadership = await ends.enter_async_context(election.elector(settings, clock))
             await ends.enter_async_context(leadership.leading())
+        parts = (client, watch, source, leadership, hubs, outside)
+        onlooker = settings.mode if one_pass else None
         controller = _assembled(
-            settings,
-            clock,
-            board,
-            parts=(client, watch, source, leadership, hubs),
-            onlooker=settings.mode if one_pass else None,
-            silent=silent,
+            settings, clock, board, parts=parts, onlooker=onlooker, silent=silent
         )
         if ledger is not None:
             controller.cycle.history, board.ledger = ledger, ledger.state
@@ -154,6 +155,22 @@ async def jupyter_hubs(settings: Settings) -> AsyncIterator[tuple[HubClient, ...
         for one in hubs:
             ends.push_async_callback(one.close)
         yield hubs
+
+
+@asynccontextmanager
+async def outside_channels(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Channel, ...]]:
+    """Return the channels of the settings, and close them in the end.
+
+    Raises:
+        ConfigurationError: a CA bundle cannot be used.
+    """
+    async with AsyncExitStack() as ends:
+        cluster = settings.prometheus.cluster if settings.prometheus else ""
+        cluster = settings.channels.cluster or cluster
+        channels = channels_of(settings.channels, cluster=cluster, clock=clock)
+        for one in channels:
+            ends.push_async_callback(one.close)
+        yield channels
 
 
 def _ledger(settings: Settings) -> Ledger:
@@ -178,7 +195,12 @@ async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -
 
 
 _Parts: TypeAlias = tuple[
-    ClusterClient, ClusterWatch, TelemetrySource, Elector | Alone, tuple[HubClient, ...]
+    ClusterClient,
+    ClusterWatch,
+    TelemetrySource,
+    Elector | Alone,
+    tuple[HubClient, ...],
+    tuple[Channel, ...],
 ]
 
 
@@ -197,18 +219,19 @@ def _assembled(
         settings: for the rules and the mode.
         clock: paces everything.
         board: where cycles are published.
-        parts: the connected client, watch and source, who leads, and the JupyterHubs.
+        parts: the connected client, watch and source, who leads, the JupyterHubs, and the channels
+            beside Events.
         onlooker: see `MemoryBooks`.
         silent: whether to write nothing at all, not even an Event.
     """
-    client, watch, source, leadership, hubs = parts
+    client, watch, source, leadership, hubs, outside = parts
     rules, mode = settings.rules(), settings.mode
-    levers = Levers.of_settings(settings.custom_levers)
-    writer = client.fenced(leadership) if isinstance(leadership, Elector) else client
-    protected = settings.protected_namespaces
-    actor = Actor(writer, clock=clock, mode=mode, protected=protected, levers=levers, hubs=hubs)
+    leads = leadership if isinstance(leadership, Elector) else None
+    writer = client.fenced(leads) if leads else client
+    actor = _actor(settings, writer, clock, hubs=hubs)
     books: Books = MemoryBooks(onlooker) if silent else ClusterBooks(actor)
-    notifier: NotifierPort = Silence() if silent else Notifier(writer, clock=clock, mode=mode)
+    channels = () if silent else (*outside, EventChannel(writer))
+    notifier = _notifier(channels, leads, clock=clock, mode=mode)
     observer = Observer(source, watch, rules, hubs=HubWatch(hubs) if hubs else None)
     cycle = Cycle(
         observer=observer,
@@ -230,5 +253,28 @@ def _assembled(
         actor=actor,
         cycle=cycle,
         board=board,
-        elector=leadership if isinstance(leadership, Elector) else None,
+        elector=leads,
+    )
+
+
+def _notifier(
+    channels: tuple[Channel, ...], leads: Elector | None, *, clock: Clock, mode: Mode
+) -> NotifierPort:
+    """Return what tells people: nobody where there is no channel, and only while we lead."""
+    if not channels:
+        return Silence()
+    may_tell = (lambda: True) if leads is None else (lambda: leads.seconds_left() > 0)
+    return Notifier(channels, clock=clock, mode=mode, may_tell=may_tell)
+
+
+def _actor(
+    settings: Settings, writer: ClusterClient, clock: Clock, *, hubs: tuple[HubClient, ...]
+) -> Actor:
+    return Actor(
+        writer,
+        clock=clock,
+        mode=settings.mode,
+        protected=settings.protected_namespaces,
+        levers=Levers.of_settings(settings.custom_levers),
+        hubs=hubs,
     )

@@ -290,8 +290,12 @@ def _malformed(standing: Standing, warned_at: Timestamp, pause_at: Timestamp) ->
     Anybody who may write the status can put a deadline there.
     """
     rules, now = standing.rules, standing.now
-    if not standing.book.warned_via:
+    via = standing.book.warned_via
+    if not via:
         return "nobody is known to have received it"
+    if rules.delivering_channels.isdisjoint(via):
+        counting = ", ".join(sorted(rules.delivering_channels))
+        return f"what confirmed it ({', '.join(via)}) does not count as delivery; {counting} does"
     if warned_at > now + _SKEW:
         return "it is dated ahead of time"
     if now - warned_at > rules.window_seconds + rules.notice_seconds + _OLDEST:

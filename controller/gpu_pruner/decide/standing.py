@@ -117,8 +117,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Go to a phase with the book otherwise as it is, or with the given one.
 
         Going back to `WATCHING` clears the book, but for what outlives a warning: the moment of the
-        last pause, which the hourly budget counts, the keep that the cap counts from, and who took
-        a pause back.
+        last pause, which the hourly budget counts, the keep that the cap counts from, who took a
+        pause back, and the alerts that are still open.
         """
         told = self.book if book is None else book
         if phase is Phase.WATCHING and told.phase is not Phase.WATCHING:
@@ -126,6 +126,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 paused_at=told.paused_at,
                 long_keep_until=told.long_keep_until,
                 long_keep_read_at=told.long_keep_read_at,
+                alerts_in=told.alerts_in,
                 reverted_by=told.reverted_by,
                 contested_by=told.contested_by,
                 contested_until=told.contested_until,

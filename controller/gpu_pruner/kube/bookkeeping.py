@@ -205,6 +205,7 @@ def _to_book(status: GPUWorkloadStatus) -> Book:
         pause=_to_pause(status.pause) if status.pause else None,
         long_keep_until=_moment(status.long_keep_until),
         long_keep_read_at=_moment(status.long_keep_read_at),
+        alerts_in=status.alerts_in or (),
         reverted_by=status.reverted_by or "",
         contested_by=status.contested_by or "",
         contested_until=_moment(status.contested_until),

@@ -224,6 +224,10 @@ class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         Time | None,
         _About(description="The cap of that keep counts from here.", extra_json_schema=_TIME),
     ] = None
+    alerts_in: Annotated[
+        tuple[str, ...] | None,
+        _About(description="Channels that hold an alert about it open."),
+    ] = None
     reverted_by: Annotated[
         str | None, _About(description="Field manager that took the last pause back, if unknown.")
     ] = None
@@ -343,6 +347,7 @@ def _to_wire(book: Book) -> GPUWorkloadStatus:
         pause=_pause_to_wire(book.pause) if book.pause else None,
         long_keep_until=_written(book.long_keep_until),
         long_keep_read_at=_written(book.long_keep_read_at),
+        alerts_in=book.alerts_in or None,
         reverted_by=book.reverted_by or None,
         contested_by=book.contested_by or None,
         contested_until=_written(book.contested_until),

@@ -82,7 +82,8 @@ class Cycle:
         outcomes = await self.executor.act(decided, deliveries)
         self.refusals.remember(outcomes)
         self.absence.remember(outcomes)
-        ended = turned_out(decided, outcomes, deliveries)
+        counting = self.rules.delivering_channels
+        ended = turned_out(decided, outcomes, deliveries, counting=counting)
         self._number += 1
         report = CycleReport(
             number=self._number,

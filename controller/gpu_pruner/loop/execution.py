@@ -7,15 +7,19 @@ a warning is delivered before its book says so, a book says Pausing before the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from gpu_pruner.loop.alerts import Alerts, is_over, noted
 from gpu_pruner.loop.books import Books
 from gpu_pruner.loop.ports import Actor, Notifier
-from gpu_pruner.model.book import Phase
+from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.letters import Letter
 from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder, Result
 from gpu_pruner.model.plan import Action, Decision, Plan
 from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.verdict import Reason
+from gpu_pruner.model.workload import RootRef
 
 _OURSELVES = "gpu-pruner"
 """Who orders what no person ordered."""
@@ -39,19 +43,21 @@ class Executor:
     actor: Actor
     books: Books
     rules: Rules
+    alerts: Alerts = field(default_factory=Alerts)
 
     async def notify(self, plan: Plan) -> tuple[Delivery, ...]:
-        """Deliver every message of the plan.
+        """Deliver every message of the plan, and what was not confirmed before.
 
         Returns:
-            One delivery per message, in plan order; `via` is empty where nobody was reached.
+            One delivery per message; `via` is empty where nobody was reached.
         """
-        deliveries: list[Delivery] = []
-        for decision in plan.decisions:
-            kind = _message_kind(decision)
-            if kind is not None:
-                deliveries.append(await self.notifier.deliver(decision, kind))
-        return tuple(deliveries)
+        warned = frozenset(
+            one.workload.root for one in plan.decisions if one.book.phase is Phase.WARNED
+        )
+        letters = (*_letters(plan), *self.alerts.of_the_gone(plan))
+        deliveries = await self.notifier.deliver(letters, warned=warned)
+        self.alerts.remember(plan, deliveries)
+        return deliveries
 
     async def act(self, plan: Plan, deliveries: tuple[Delivery, ...]) -> tuple[Outcome, ...]:
         """Pause, restore and write books.
@@ -63,33 +69,46 @@ class Executor:
         Returns:
             One outcome per write that was tried.
         """
-        reached = {one.root.uid: one.via for one in deliveries if one.kind is MessageKind.WARNING}
+        told: dict[RootRef, list[Delivery]] = {}
+        for one in deliveries:
+            told.setdefault(one.root, []).append(one)
         outcomes: list[Outcome] = []
         for decision in sorted(plan.decisions, key=_urgency):
-            outcome = await self._act_on(decision, reached.get(decision.workload.root.uid, ()))
+            outcome = await self._act_on(decision, told.get(decision.workload.root, []))
             if outcome is not None:
                 outcomes.append(outcome)
         return tuple(outcomes)
 
-    async def _act_on(self, decision: Decision, reached: tuple[str, ...]) -> Outcome | None:
+    async def _act_on(self, decision: Decision, told: Sequence[Delivery]) -> Outcome | None:
+        book = noted(decision.book, told)
+        warning = next((one for one in told if not one.is_repeat), None)
         match decision.action:
             case Action.PAUSE:
                 return await self._pause(decision)
             case Action.RESTORE:
-                return await self._restore(decision)
-            case Action.WARN if not reached:
-                return Outcome(
-                    root=decision.workload.root,
-                    action="warn",
-                    result=Result.FAILED,
-                    detail=Reason.NOT_DELIVERED.rule,
-                )
+                return await self._restore(decision, book)
             case Action.WARN:
-                return await self.books.write(decision, replace(decision.book, warned_via=reached))
+                if warning and warning.reached(self.rules.delivering_channels):
+                    return await self.books.write(decision, replace(book, warned_via=warning.via))
+                return await self._unheard(decision, told)
             case Action.NONE | Action.REMIND | Action.CANCEL | Action.VERIFY:
-                if decision.book == decision.workload.book:
+                if book == decision.workload.book:
                     return None
-                return await self.books.write(decision, decision.book)
+                return await self.books.write(decision, book)
+
+    async def _unheard(self, decision: Decision, told: Sequence[Delivery]) -> Outcome:
+        """Leave the clock where it is; whoever reads the book finds why, written once."""
+        before, reason = decision.workload.book, Reason.NOT_DELIVERED
+        book = noted(before, told)
+        if before.phase is Phase.NOMINATED and before.reason != reason.value:
+            problems = "; ".join(one.problem for one in told if one.problem)
+            why = f"{reason.rule} {problems or 'No channel takes it'}. {before.message}"
+            book = replace(book, reason=reason.value, message=why)
+        if book != before:
+            await self.books.write(decision, book)
+        return Outcome(
+            root=decision.workload.root, action="warn", result=Result.FAILED, detail=reason.rule
+        )
 
     async def _pause(self, decision: Decision) -> Outcome:
         order = PauseOrder(
@@ -109,13 +128,13 @@ class Executor:
             self.books.forget(order.root)
         return outcome
 
-    async def _restore(self, decision: Decision) -> Outcome:
+    async def _restore(self, decision: Decision, book: Book) -> Outcome:
         outcome = await self.actor.restore(
             decision.workload.root, by=_OURSELVES, why=decision.message
         )
         if outcome.result is not Result.DONE:
             return outcome
-        written = await self.books.write(decision, decision.book)
+        written = await self.books.write(decision, book)
         if written.result in {Result.DONE, Result.DRY_RUN}:
             return outcome
         return replace(outcome, detail=f"its GPUWorkload was not told: {written.detail}")
@@ -124,10 +143,30 @@ class Executor:
 class Silence:
     """The notifier of a single dry pass: it reaches nobody, so nobody counts as warned."""
 
-    async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
+    async def deliver(
+        self,
+        letters: Sequence[Letter],
+        *,
+        warned: frozenset[RootRef],  # noqa: ARG002 - as the port has it
+    ) -> tuple[Delivery, ...]:
         """Deliver nothing."""
         detail = "nothing is sent where nothing may be written"
-        return Delivery(root=decision.workload.root, kind=kind, detail=detail)
+        return tuple(Delivery(root=one.root, kind=one.kind, detail=detail) for one in letters)
+
+
+def _letters(plan: Plan) -> Iterator[Letter]:
+    """Yield what the decisions of a plan have people told, and the silent ends of alerts."""
+    for decision in plan.decisions:
+        root, kind, alerts_in = (
+            decision.workload.root,
+            _message_kind(decision),
+            decision.book.alerts_in,
+        )
+        if kind is not None:
+            yield Letter(root=root, kind=kind, decision=decision)
+        elif alerts_in and is_over(decision.book):
+            kind = MessageKind.CANCELLED
+            yield Letter(root=root, kind=kind, decision=decision, only=frozenset(alerts_in))
 
 
 def _by(decision: Decision) -> str:

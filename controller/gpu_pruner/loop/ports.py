@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from gpu_pruner.model.book import Book
 from gpu_pruner.model.cluster import ClusterView
-from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, PauseOrder
+from gpu_pruner.model.letters import Letter
+from gpu_pruner.model.orders import Delivery, Outcome, PauseOrder
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.units import Timestamp
 from gpu_pruner.model.workload import RootRef
@@ -36,8 +38,15 @@ class Hubs(Protocol):
 class Notifier(Protocol):
     """`notify.notifier.Notifier`."""
 
-    async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
-        """Tell the owner; an empty `via` means that nobody was reached."""
+    async def deliver(
+        self, letters: Sequence[Letter], *, warned: frozenset[RootRef]
+    ) -> tuple[Delivery, ...]:
+        """Tell people; an empty `via` means that nobody was reached.
+
+        Args:
+            letters: of this cycle.
+            warned: workloads whose warning still runs: only theirs may be sent again.
+        """
         ...
 
 

@@ -77,6 +77,8 @@ class Book:
     """End of a keep that reaches beyond the cap, as asked for; None where no keep is that long."""
     long_keep_read_at: Timestamp | None = None
     """When that keep was first read: the cap counts from here."""
+    alerts_in: tuple[str, ...] = ()
+    """Channels that hold an alert about it open, to be closed there when the matter ends."""
     reverted_by: str = ""
     """Field manager, of unknown kind, that took the last pause back soon after it."""
     contested_by: str = ""

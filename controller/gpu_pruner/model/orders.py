@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,11 +56,67 @@ class MessageKind(StrEnum):
     RESTORED = "restored"
 
 
+class Severity(StrEnum):
+    """How much a message asks of whoever reads it."""
+
+    INFO = "info"
+    """News: nothing has to be done."""
+    WARNING = "warning"
+    """Something happens unless somebody does something."""
+
+
+SEVERITIES: Mapping[MessageKind, Severity] = {
+    MessageKind.WARNING: Severity.WARNING,
+    MessageKind.REMINDER: Severity.WARNING,
+    MessageKind.CANCELLED: Severity.INFO,
+    MessageKind.PAUSED: Severity.INFO,
+    MessageKind.RESTORED: Severity.INFO,
+}
+"""The severity of each kind of message."""
+
+CLOSING = frozenset({MessageKind.CANCELLED, MessageKind.PAUSED, MessageKind.RESTORED})
+"""Messages with which a matter ends: nothing is to be done about it any more."""
+
+EVENT = "event"
+"""Name of the channel that every message leaves something in: a Kubernetes Event on the root."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why one channel did not confirm a message."""
+
+    channel: str
+    why: str
+    """One sentence, without its full stop and without secrets."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """Which channels confirmed a message. Empty `via` means that nobody was reached."""
+    """What became of one message in every channel that takes it."""
 
     root: RootRef
     kind: MessageKind
     via: tuple[str, ...] = ()
+    """Channels that confirmed it, in the order of the settings."""
+    holding: tuple[str, ...] = ()
+    """Those of them that hold an alert open until the matter ends."""
+    failures: tuple[Failure, ...] = ()
+    """Channels that did not."""
     detail: str = ""
+    """Why nobody was reached, where no channel failed and yet none could confirm."""
+    is_repeat: bool = False
+    """Whether it was tried before, in an earlier cycle, and not confirmed by these channels."""
+
+    def reached(self, counting: frozenset[str]) -> bool:
+        """Whether it arrived where an arrival counts.
+
+        Args:
+            counting: channels whose confirmation means that a person or a team was told.
+        """
+        return not counting.isdisjoint(self.via)
+
+    @property
+    def problem(self) -> str:
+        """Return what failed, in one sentence; empty where nothing did."""
+        told = [f"{one.channel}: {one.why}" for one in self.failures]
+        return "; ".join([self.detail, *told] if self.detail else told)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gpu_pruner.model.audience import Directory
+from gpu_pruner.model.orders import EVENT
 from gpu_pruner.model.units import Seconds
 
 LEAST_STEPS = 4
@@ -75,5 +76,8 @@ class Rules:
     """The same for the models of a workload's devices."""
     directory: Directory = Directory()
     """Whom to tell where no annotation names anybody. Nothing is decided by it."""
+    delivering_channels: frozenset[str] = frozenset({EVENT})
+    """Channels whose confirmation counts as having warned somebody: an Event where no other does.
+    """
     power_threshold_watts: float | None = None
     """Power above which a step counts as work; None: power alone never does."""

@@ -7,14 +7,16 @@ message and is never cut; only the evidence is. Never sends anything. Called by 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from gpu_pruner.kube.gpuworkloads import name_for
 from gpu_pruner.model.commands import exempt_command, keep_command, resume_command
-from gpu_pruner.model.orders import MessageKind
+from gpu_pruner.model.orders import SEVERITIES, MessageKind, Severity
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.units import HOUR, MINUTE, Seconds, Timestamp, rfc3339
+from gpu_pruner.model.workload import RootRef
 from gpu_pruner.notify.text import cut, inert
 
 MOST_BYTES = 1024
@@ -47,21 +49,43 @@ _SEEN_TO_HAPPEN = frozenset({MessageKind.PAUSED, MessageKind.RESTORED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message, ready for any channel: plain text without mark-up."""
+    """One message, ready for any channel: plain text without mark-up.
 
+    `kind` is its stage in the life of one matter; `occasion` says of which idle spell or pause it
+    is, and stays the same across a crash, so that a channel can tell a repeat from news.
+    """
+
+    root: RootRef
+    """What it is about."""
     kind: MessageKind
+    occasion: str
+    at: Timestamp
+    """When it was written, Unix seconds."""
+    deadline: Timestamp | None
+    """When the pause is due; None where none is."""
+    is_rehearsal: bool
     reason: str
     """A value of `EVENT_REASONS`."""
     title: str
     """One line."""
     text: str
     """At most `MOST_BYTES`."""
-    urgent: bool
-    """Whether somebody should do something about it."""
+
+    @property
+    def severity(self) -> Severity:
+        """Return how much it asks of its reader."""
+        return SEVERITIES[self.kind]
+
+    @property
+    def key(self) -> str:
+        """Return what is the same for every repeat of this message, and for no other message."""
+        mode = Mode.DRY_RUN if self.is_rehearsal else Mode.SCALE_DOWN
+        told = f"{self.root.uid}\n{self.kind.value}\n{mode.value}\n{self.occasion}"
+        return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def message_for(decision: Decision, kind: MessageKind, *, mode: Mode, now: Timestamp) -> Message:
-    """Return what to tell the owner of a workload.
+    """Return what to tell the owner of a workload: the same words in every channel.
 
     Args:
         decision: what was decided; its `book` has the deadline, its `message` the evidence.
@@ -77,12 +101,48 @@ def message_for(decision: Decision, kind: MessageKind, *, mode: Mode, now: Times
     name = inert(f"{root.kind} {root.namespace}/{root.name}")
     opening = f"{REHEARSAL}{news}" if rehearsal else f"{news[0].upper()}{news[1:]}"
     return Message(
+        root=root,
         kind=kind,
+        occasion=occasion(decision, kind),
+        at=now,
+        deadline=decision.book.pause_at if SEVERITIES[kind] is Severity.WARNING else None,
+        is_rehearsal=rehearsal,
         reason=EVENT_REASONS[kind],
         title=cut(f"{prefix}{name}: {news}", MOST_TITLE_BYTES),
         text=_text(opening, _sentence(decision), _ways(decision, kind, now=now)),
-        urgent=kind in {MessageKind.WARNING, MessageKind.REMINDER},
     )
+
+
+def farewell(root: RootRef, *, mode: Mode, now: Timestamp) -> Message:
+    """Return what ends the matter of a workload that is gone."""
+    news = "is gone, so its idle warning is void."
+    name = inert(f"{root.kind} {root.namespace}/{root.name}")
+    return Message(
+        root=root,
+        kind=MessageKind.CANCELLED,
+        occasion="gone",
+        at=now,
+        deadline=None,
+        is_rehearsal=mode is Mode.DRY_RUN,
+        reason=EVENT_REASONS[MessageKind.CANCELLED],
+        title=cut(f"{name}: {news}", MOST_TITLE_BYTES),
+        text=f"The workload {news}",
+    )
+
+
+def occasion(decision: Decision, kind: MessageKind) -> str:
+    """Return what a message is about, in words that stay the same across a crash.
+
+    Returns:
+        For a pause, its decision id; for a warning, when the idle spell was first noticed.
+    """
+    books = (decision.workload.book, decision.book)
+    if kind in _SEEN_TO_HAPPEN:
+        pauses = (book.pause for book in books)
+        return next((pause.decision for pause in pauses if pause), decision.decision_id)
+    spells = (book.nominated_at for book in books)
+    # Rounded as a stored book is: the value must not change when it is read back.
+    return next((rfc3339(round(at)) for at in spells if at is not None), decision.decision_id)
 
 
 def duration(seconds: Seconds) -> str:

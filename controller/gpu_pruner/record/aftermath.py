@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, Result
+from gpu_pruner.model.orders import EVENT, Delivery, MessageKind, Outcome, Result
 from gpu_pruner.model.plan import Action, Decision, Plan
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.model.workload import RootRef
@@ -23,13 +23,20 @@ TROUBLE = frozenset({Result.REFUSED, Result.CONFLICT, Result.FAILED})
 _ACTS = frozenset({Action.PAUSE, Action.RESTORE})
 
 
-def turned_out(plan: Plan, outcomes: Iterable[Outcome], deliveries: Iterable[Delivery]) -> Plan:
+def turned_out(
+    plan: Plan,
+    outcomes: Iterable[Outcome],
+    deliveries: Iterable[Delivery],
+    *,
+    counting: frozenset[str] = frozenset({EVENT}),
+) -> Plan:
     """Return the plan with every decision as it turned out.
 
     Args:
         plan: what was decided.
         outcomes: how its orders ended; one per root.
         deliveries: how its messages ended.
+        counting: channels whose confirmation means that somebody was reached.
 
     Returns:
         The plan; where an order or a warning failed, the decision has the book from before, for
@@ -37,7 +44,9 @@ def turned_out(plan: Plan, outcomes: Iterable[Outcome], deliveries: Iterable[Del
     """
     failed = {one.root: one for one in outcomes if one.result in TROUBLE}
     unheard = {
-        one.root: one for one in deliveries if one.kind is MessageKind.WARNING and not one.via
+        one.root: one
+        for one in deliveries
+        if one.kind is MessageKind.WARNING and not one.is_repeat and not one.reached(counting)
     }
     if not failed and not unheard:
         return plan
@@ -50,7 +59,7 @@ def _as_it_is(
 ) -> Decision:
     root, before = decision.workload.root, decision.workload.book
     if decision.action is Action.WARN and root in unheard:
-        told = _sentence(decision.message, Reason.NOT_DELIVERED.rule, unheard[root].detail)
+        told = _sentence(decision.message, Reason.NOT_DELIVERED.rule, unheard[root].problem)
         return structs.replace(decision, book=before, reason=Reason.NOT_DELIVERED, message=told)
     outcome = failed.get(root)
     if outcome is None:

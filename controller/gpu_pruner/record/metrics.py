@@ -224,8 +224,15 @@ METRICS: tuple[MetricDefinition, ...] = (
     MetricDefinition(
         "gpu_pruner_messages_total",
         COUNTER,
-        "Messages to owners by kind and confirming channel; none means that nobody was reached.",
+        "Messages to owners by kind and confirming channel; none means that no channel confirmed.",
         lambda board: board.totals.messages.items(),
+        ("kind", "channel"),
+    ),
+    MetricDefinition(
+        "gpu_pruner_message_failures_total",
+        COUNTER,
+        "Messages that a channel did not confirm, by kind and channel; each try counts.",
+        lambda board: board.totals.message_failures.items(),
         ("kind", "channel"),
     ),
     MetricDefinition(

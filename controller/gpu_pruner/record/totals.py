@@ -77,6 +77,7 @@ class Totals:
     scales: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Pauses that were carried out, by root kind and namespace."""
     messages: Counter[tuple[str, str]] = field(default_factory=Counter)
+    message_failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By kind and channel; channel ``none`` where nobody was reached."""
     gpu_seconds: dict[tuple[str, str], float] = field(default_factory=dict)
     """By state and namespace."""
@@ -128,8 +129,10 @@ class Totals:
         oldest = report.finished_at - STATISTICS_SECONDS
         self.scaled_at = [moment for moment in self.scaled_at if moment >= oldest]
         for delivery in report.deliveries:
-            for channel in delivery.via or ("none",):
+            for channel in delivery.via or (() if delivery.is_repeat else ("none",)):
                 self.messages[delivery.kind.value, channel] += 1
+            for failure in delivery.failures:
+                self.message_failures[delivery.kind.value, failure.channel] += 1
 
     def _add_due(self, decisions: tuple[Decision, ...]) -> None:
         """Count each passed deadline once, though a dry run or a refusal shows it again and again.

@@ -6,6 +6,7 @@ Nothing here resolves a name or opens a connection. `settings.schema` is the onl
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -54,6 +55,37 @@ ServerAddress = Annotated[str, AfterValidator(_server)]
 
 ExporterAddress = Annotated[str, AfterValidator(_exporter)]
 """``http://host:port/path``, or the same behind ``dns+``."""
+
+
+def _hook(url: str) -> str:
+    """Check a URL that messages are posted to."""
+    _check(url, url, _SCHEMES)
+    if "#" in url:
+        message = f"{_shown(url)} must end before the #"
+        raise ValueError(message)
+    if url.startswith("http://") and not is_loopback(url):
+        message = f"{_shown(url)} must begin with https://, or be at a loopback address"
+        raise ValueError(message)
+    return url
+
+
+HookAddress = Annotated[str, AfterValidator(_hook)]
+"""``https://host:port/path?query``; http only where the host can be nothing but this machine."""
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the host of a checked URL can be nothing but this machine: no name is resolved."""
+    return is_this_machine(urlsplit(url).hostname or "")
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host, by its name or address alone, can be nothing but this machine."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _check(written: str, url: str, schemes: tuple[str, ...]) -> None:

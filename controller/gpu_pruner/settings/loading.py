@@ -104,7 +104,7 @@ def load(
         wrong += _invalid(error, found, document)
         raise refused(wrong) from None
     if files_must_exist:
-        wrong += _missing_files(settings, found)
+        wrong += _missing_files(settings, found, document)
     if wrong:
         raise refused(wrong)
     return Loaded(settings, found)
@@ -148,10 +148,25 @@ def _place(keys: Keys, written: Mapping[Keys, Written], document: Document) -> s
     return ""
 
 
-def _missing_files(settings: Settings, written: Mapping[Keys, Written]) -> Iterable[Problem]:
+def _missing_files(
+    settings: Settings, written: Mapping[Keys, Written], document: Document
+) -> Iterable[Problem]:
     for keys in _FILES:
         section = getattr(settings, keys[0])
         path = getattr(section, keys[1]) if section is not None else None
         if path is not None and not (path.is_file() and os.access(path, os.R_OK)):
             place = written[keys].place.text if keys in written else ""
             yield Problem(place, ".".join(keys), f"{path} is not a readable file")
+    for below, path in settings.channels.files():
+        if not (path.is_file() and os.access(path, os.R_OK)):
+            yield _in_channels(below, f"{path} is not a readable file", written, document)
+    for below, secret in settings.channels.secrets():
+        if problem := secret.problem():
+            yield _in_channels(below, problem, written, document)
+
+
+def _in_channels(
+    below: Keys, message: str, written: Mapping[Keys, Written], document: Document
+) -> Problem:
+    keys = ("channels", *below)
+    return Problem(_place(keys, written, document), ".".join(keys), message)

@@ -24,6 +24,7 @@ from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
 from gpu_pruner.model.units import MINUTE
 from gpu_pruner.settings.addresses import ExporterAddress, ServerAddress, split_login
 from gpu_pruner.settings.audience import AudienceSettings
+from gpu_pruner.settings.channels import ChannelsSettings
 from gpu_pruner.settings.credentials import Headers, Token
 from gpu_pruner.settings.durations import format_duration
 from gpu_pruner.settings.hubs import HubSettings, one_hub_each
@@ -299,6 +300,9 @@ class Settings(Section):
     report: ReportSettings = Field(
         default=ReportSettings(), description="What goes to people once a week."
     )
+    channels: ChannelsSettings = Field(
+        default=ChannelsSettings(), description="How people are told, beside Events."
+    )
     listen_address: str = Field("0.0.0.0", description="Address of the HTTP listener.")  # noqa: S104 - a Service must reach it
     listen_port: int = Field(8080, ge=0, le=65_535, description="Its port; 0 takes a free one.")
 
@@ -364,4 +368,5 @@ class Settings(Section):
             models=self.models,
             directory=self.audience.directory(),
             power_threshold_watts=self.power_threshold_watts,
+            delivering_channels=self.channels.delivering(),
         )

@@ -27,9 +27,9 @@ FOLDER = Path(__file__).parents[2] / "cases"
 Case = dict[str, Any]
 KEYS = {
     "name", "source", "workloads", "namespaces", "nodes", "devices", "rules", "expect", "story",
-    "honor_labels", "scrape", "breakers", "missing_kinds",
+    "honor_labels", "scrape", "breakers", "missing_kinds", "channels",
 }  # fmt: skip
-STEP_KEYS = {"at", "set", "breakers", "verify_fails", "rules", "expect", "obeys", "blind"}
+STEP_KEYS = {"at", "set", "breakers", "verify_fails", "rules", "expect", "obeys", "blind", "deaf"}
 
 
 def cases() -> list[Case]:
@@ -58,6 +58,7 @@ def told_story(case: Case) -> Story:
         honor_labels=case.get("honor_labels"),
         scrape_seconds=scrape,
         breakers=tuple(case.get("breakers", ())),
+        channels=tuple(case.get("channels", ["event"])),
     )
 
 
@@ -119,6 +120,7 @@ def tell(story: Story, step: Case) -> Plan:
     story.failure = step.get("verify_fails", "")
     story.obeys = step.get("obeys", story.obeys)
     story.blind = step.get("blind", story.blind)
+    story.deaf = frozenset(step.get("deaf", story.deaf))
     return story.run(until=at)
 
 

@@ -15,7 +15,7 @@ from gpu_pruner.model.plan import Action, Decision
 from gpu_pruner.model.snapshot import Snapshot
 from gpu_pruner.model.units import MINUTE
 from gpu_pruner.model.verdict import Reason
-from gpu_pruner.notify.notifier import occasion
+from gpu_pruner.notify.messages import occasion
 
 WARNED = Book(
     phase=Phase.WARNED,

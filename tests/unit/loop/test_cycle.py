@@ -67,8 +67,8 @@ class Stage:
             raise PrometheusError("no answer")
         return self.tracks(period)
 
-    async def deliver(self, decision, kind):
-        return Delivery(root=decision.workload.root, kind=kind, via=self.reaches)
+    async def deliver(self, letters, *, warned):
+        return tuple(Delivery(root=one.root, kind=one.kind, via=self.reaches) for one in letters)
 
     async def pause(self, order, book=None, **_freshness):
         self.paused.append(order.root.name)

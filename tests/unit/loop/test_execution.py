@@ -1,16 +1,18 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from support.decisions import NOTEBOOK, SERVER, a_decision
 
 from gpu_pruner.loop.execution import Executor, Silence
 from gpu_pruner.model.book import Book, Phase
+from gpu_pruner.model.letters import Letter
 from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, Result
 from gpu_pruner.model.plan import Action, Plan
+from gpu_pruner.model.rules import Rules
 from gpu_pruner.model.verdict import Reason
-from gpu_pruner.model.workload import Intent, Release
+from gpu_pruner.model.workload import Intent, Release, RootRef
 from gpu_pruner.settings.schema import Settings
 
 RULES = Settings().rules()
@@ -25,12 +27,24 @@ class World:
     reaches: tuple[str, ...] = ("event",)
     result: Result = Result.DONE
     diary: list[tuple[str, str]] = field(default_factory=list)
+    letters: list[Letter] = field(default_factory=list)
+    warned: frozenset[RootRef] = frozenset()
+    rules: Rules = RULES
+    executor: Executor | None = None
     written: list[Book] = field(default_factory=list)
     paused_with: dict[str, object] = field(default_factory=dict)
 
-    async def deliver(self, decision, kind):
-        self.diary.append((f"tell {kind.value}", decision.workload.root.name))
-        return Delivery(root=decision.workload.root, kind=kind, via=self.reaches)
+    async def deliver(self, letters, *, warned):
+        self.letters += letters
+        self.warned = warned
+        self.diary += [(f"tell {one.kind.value}", one.root.name) for one in letters]
+        return tuple(self.told(one) for one in letters)
+
+    def told(self, letter):
+        """Every channel takes everything, unless a letter is for some of them only."""
+        via = tuple(one for one in self.reaches if letter.only is None or one in letter.only)
+        holding = tuple(one for one in via if one == "pager")
+        return Delivery(root=letter.root, kind=letter.kind, via=via, holding=holding)
 
     async def pause(self, order, book=None, **freshness):
         self.diary.append(("pause", order.root.name))
@@ -50,9 +64,10 @@ class World:
         self.diary.append(("forget", root.name))
 
     async def carry_out(self, *decisions):
-        executor = Executor(self, self, self, RULES)
+        if self.executor is None:
+            self.executor = Executor(self, self, self, self.rules)
         plan = Plan(at=0.0, decisions=decisions)
-        return await executor.act(plan, await executor.notify(plan))
+        return await self.executor.act(plan, await self.executor.notify(plan))
 
 
 async def test_a_warning_is_delivered_before_its_book_says_so():
@@ -70,8 +85,9 @@ async def test_a_warning_that_reached_nobody_is_not_remembered_as_given():
 
 
 async def test_the_notifier_of_a_dry_pass_reaches_nobody():
-    decision = a_decision()
-    assert (await Silence().deliver(decision, MessageKind.WARNING)).via == ()
+    letter = Letter(root=SERVER, kind=MessageKind.WARNING, decision=a_decision())
+    (delivery,) = await Silence().deliver([letter], warned=frozenset())
+    assert delivery.via == ()
 
 
 async def test_pauses_go_first_because_their_evidence_ages():
@@ -158,3 +174,91 @@ async def test_a_restore_whose_book_was_not_written_says_so():
         Result.DONE,
         "its GPUWorkload was not told: it changed",
     )
+
+
+MAIL = replace(RULES, delivering_channels=frozenset({"mail"}))
+
+
+async def test_where_a_channel_reaches_people_an_event_alone_is_no_delivery():
+    world = World(reaches=("pager", "event"), rules=MAIL)
+    warning = a_decision(action=Action.WARN, before=Book(), book=WARNED)
+    (outcome,) = await world.carry_out(warning)
+    assert (outcome.result, outcome.detail) == (Result.FAILED, Reason.NOT_DELIVERED.rule)
+    assert [one.phase for one in world.written] == [Phase.WATCHING], "only the open alert is noted"
+
+
+async def test_a_warning_that_one_counting_channel_confirmed_is_remembered_with_all_that_did():
+    world = World(reaches=("mail", "event"), rules=MAIL)
+    await world.carry_out(a_decision(action=Action.WARN, before=Book(), book=WARNED))
+    assert [one.warned_via for one in world.written] == [("mail", "event")]
+
+
+async def test_that_nobody_was_reached_is_written_into_the_book_once():
+    world = World(reaches=())
+    before = Book(phase=Phase.NOMINATED, reason="Confirming")
+    await world.carry_out(a_decision(action=Action.WARN, before=before, book=WARNED))
+    (book,) = world.written
+    assert (book.phase, book.reason) == (Phase.NOMINATED, Reason.NOT_DELIVERED.value)
+    assert book.message.startswith(Reason.NOT_DELIVERED.rule)
+
+    await world.carry_out(a_decision(action=Action.WARN, before=book, book=WARNED))
+    assert len(world.written) == 1
+
+
+async def test_only_warnings_that_still_run_may_be_sent_again():
+    world = World()
+    over = a_decision(root=NOTEBOOK, before=WARNED, book=Book())
+    await world.carry_out(a_decision(before=WARNED, book=WARNED), over)
+    assert world.warned == {SERVER}
+
+
+OPEN = replace(WARNED, alerts_in=("pager",))
+OVER = Book(alerts_in=("pager",))
+
+
+async def test_an_alert_that_a_warning_opened_stands_in_the_book():
+    world = World(reaches=("pager", "event"))
+    await world.carry_out(a_decision(action=Action.WARN, before=Book(), book=WARNED))
+    assert [one.alerts_in for one in world.written] == [("pager",)]
+
+
+@pytest.mark.parametrize("action", [Action.CANCEL, Action.NONE])
+async def test_an_alert_is_closed_when_the_matter_ends_with_or_without_a_message(action):
+    world = World(reaches=("pager", "event"))
+    await world.carry_out(a_decision(action=action, before=OPEN, book=OVER))
+    (letter,) = world.letters
+    assert letter.kind is MessageKind.CANCELLED
+    assert letter.only == (frozenset({"pager"}) if action is Action.NONE else None)
+    assert [one.alerts_in for one in world.written] == [()]
+
+
+async def test_an_alert_stays_open_while_the_warning_runs_or_waits_to_be_given_anew():
+    world = World(reaches=("pager", "event"))
+    again = replace(OPEN, phase=Phase.NOMINATED)
+    await world.carry_out(a_decision(before=OPEN, book=OPEN))
+    await world.carry_out(a_decision(before=OPEN, book=again))
+    assert world.letters == []
+
+
+async def test_an_end_that_was_not_confirmed_is_sent_until_it_is_also_by_another_process():
+    deaf = World(reaches=("event",))
+    await deaf.carry_out(a_decision(before=OPEN, book=OVER))
+    assert [one.alerts_in for one in deaf.written] == [("pager",)]
+    (book,) = deaf.written
+
+    restarted = World(reaches=("pager", "event"))
+    await restarted.carry_out(a_decision(before=book, book=book))
+    assert [one.alerts_in for one in restarted.written] == [()]
+    (book,) = restarted.written
+    await restarted.carry_out(a_decision(before=book, book=book))
+    assert len(restarted.letters) == 1
+
+
+async def test_the_alert_of_a_workload_that_is_gone_is_closed_and_once():
+    world = World(reaches=("event",))
+    await world.carry_out(a_decision(before=OPEN, book=OPEN))
+    await world.carry_out()
+    world.reaches = ("pager",)
+    await world.carry_out()
+    await world.carry_out()
+    assert [(one.root, one.decision) for one in world.letters] == [(SERVER, None)] * 2

@@ -10,7 +10,7 @@ from support.decisions import NOTEBOOK, SERVER, a_decision
 from support.manual_clock import NOON
 
 from gpu_pruner.model.book import Book, PauseRecord, Phase
-from gpu_pruner.model.orders import MessageKind
+from gpu_pruner.model.orders import MessageKind, Severity
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.notify.messages import EVENT_REASONS, MOST_BYTES, Message, duration, message_for
@@ -102,7 +102,7 @@ def test_an_event_reason_is_one_short_camel_case_word(kind: MessageKind) -> None
 
 
 def test_only_what_somebody_should_act_on_is_urgent() -> None:
-    urgent = {kind for kind in MessageKind if told(kind).urgent}
+    urgent = {kind for kind in MessageKind if told(kind).severity is Severity.WARNING}
     assert urgent == {MessageKind.WARNING, MessageKind.REMINDER}
 
 

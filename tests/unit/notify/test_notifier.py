@@ -12,8 +12,11 @@ from support.memory_cluster import Json, MemoryCluster, tree
 from gpu_pruner.errors import ClusterError, Forbidden, Throttled
 from gpu_pruner.kube.resources import EVENTS, NAMESPACES
 from gpu_pruner.model.book import Book, Phase
-from gpu_pruner.model.orders import MessageKind
+from gpu_pruner.model.letters import Letter
+from gpu_pruner.model.orders import Delivery, MessageKind
+from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.rules import Mode
+from gpu_pruner.notify.event import EventChannel
 from gpu_pruner.notify.notifier import Notifier
 
 WARNED = Book(
@@ -30,7 +33,18 @@ class World:
         self.cluster = MemoryCluster()
         self.cluster.put(NAMESPACES, {"metadata": {"name": "team-a", "uid": "uid-space"}})
         self.clock = ManualClock()
-        self.notifier = Notifier(self.cluster, clock=self.clock, mode=mode)
+        self.mode = mode
+        self.start()
+
+    def start(self) -> None:
+        """Begin anew, as after a crash: with nothing in memory."""
+        self.notifier = Notifier([EventChannel(self.cluster)], clock=self.clock, mode=self.mode)
+
+    async def deliver(self, decision: Decision, kind: MessageKind) -> Delivery:
+        letter = Letter(root=decision.workload.root, kind=kind, decision=decision)
+        delivery, *repeats = await self.notifier.deliver([letter])
+        assert repeats == []
+        return delivery
 
     @property
     def events(self) -> list[dict[str, Json]]:
@@ -39,9 +53,9 @@ class World:
 
 async def test_a_stored_event_on_the_root_is_a_delivery() -> None:
     world = World()
-    delivery = await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    delivery = await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     assert delivery.via == ("event",)
-    assert delivery.detail == ""
+    assert delivery.problem == ""
     (event,) = world.events
     assert tree(event["involvedObject"]) == {
         "apiVersion": "apps/v1",
@@ -57,7 +71,7 @@ async def test_a_stored_event_on_the_root_is_a_delivery() -> None:
 @pytest.mark.parametrize("kind", [MessageKind.CANCELLED, MessageKind.PAUSED, MessageKind.RESTORED])
 async def test_news_that_asks_for_nothing_are_normal_events(kind: MessageKind) -> None:
     world = World()
-    await world.notifier.deliver(a_decision(book=WARNED), kind)
+    await world.deliver(a_decision(book=WARNED), kind)
     assert [event["type"] for event in world.events] == ["Normal"]
 
 
@@ -72,20 +86,18 @@ async def test_news_that_asks_for_nothing_are_normal_events(kind: MessageKind) -
 async def test_an_event_that_is_not_stored_reaches_nobody(error: ClusterError) -> None:
     world = World()
     world.cluster.failures["create", "events"] = error
-    delivery = await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    delivery = await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     assert delivery.via == ()
-    assert str(error) in delivery.detail
+    assert str(error) in delivery.problem
 
 
 async def test_a_crash_before_the_book_is_written_repeats_into_the_same_event() -> None:
     world = World()
-    await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
-    after = World()
-    after.cluster = world.cluster
-    after.clock.at += 60
-    notifier = Notifier(after.cluster, clock=after.clock, mode=Mode.SCALE_DOWN)
+    await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    world.clock.at += 60
+    world.start()
     read_back = replace(WARNED, nominated_at=NOON - 60, warned_at=NOON + 60, pause_at=NOON + 960)
-    delivery = await notifier.deliver(a_decision(book=read_back), MessageKind.WARNING)
+    delivery = await world.deliver(a_decision(book=read_back), MessageKind.WARNING)
     assert delivery.via == ("event",)
     (event,) = world.events
     assert "will be paused at 2026-01-31T12:16:00Z" in str(event["message"])
@@ -95,29 +107,30 @@ async def test_a_crash_before_the_book_is_written_repeats_into_the_same_event() 
 
 async def test_an_old_deadline_that_cannot_be_corrected_is_no_delivery() -> None:
     world = World()
-    await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     world.cluster.failures["patch", "events"] = Forbidden("may not patch events", status=403)
-    delivery = await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    delivery = await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     assert delivery.via == ()
 
 
 async def test_another_idle_spell_kind_or_mode_is_another_event() -> None:
     world = World()
-    await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     later = replace(WARNED, nominated_at=NOON + 7200)
-    await world.notifier.deliver(a_decision(book=later), MessageKind.WARNING)
-    await world.notifier.deliver(a_decision(book=WARNED), MessageKind.REMINDER)
-    rehearsing = Notifier(world.cluster, clock=world.clock, mode=Mode.DRY_RUN)
-    await rehearsing.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+    await world.deliver(a_decision(book=later), MessageKind.WARNING)
+    await world.deliver(a_decision(book=WARNED), MessageKind.REMINDER)
+    world.mode = Mode.DRY_RUN
+    world.start()
+    await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     assert len(world.events) == 4
 
 
 async def test_a_cancelled_warning_is_about_the_book_as_it_was() -> None:
     world = World()
     cancelled = a_decision(before=WARNED, book=Book())
-    await world.notifier.deliver(cancelled, MessageKind.CANCELLED)
+    await world.deliver(cancelled, MessageKind.CANCELLED)
     later = a_decision(before=replace(WARNED, nominated_at=NOON + 7200), book=Book())
-    await world.notifier.deliver(later, MessageKind.CANCELLED)
+    await world.deliver(later, MessageKind.CANCELLED)
     assert len(world.events) == 2
 
 
@@ -125,7 +138,7 @@ async def test_a_cancelled_warning_is_about_the_book_as_it_was() -> None:
 async def test_every_message_leaves_a_log_line(mode: Mode) -> None:
     world = World(mode=mode)
     with capture_logs() as lines:
-        await world.notifier.deliver(a_decision(book=WARNED), MessageKind.WARNING)
+        await world.deliver(a_decision(book=WARNED), MessageKind.WARNING)
     (line,) = lines
     assert (line["ref"], line["kind"], line["via"]) == (
         "deployment/team-a/server",
@@ -138,7 +151,7 @@ async def test_what_is_only_warned_about_is_told_in_the_words_of_a_rehearsal() -
     world = World()
     decision = a_decision(book=WARNED)
     warned = structs.replace(decision, workload=replace(decision.workload, warn_only=True))
-    await world.notifier.deliver(warned, MessageKind.WARNING)
+    await world.deliver(warned, MessageKind.WARNING)
     (event,) = world.events
     assert str(event["message"]).startswith("Rehearsal: ")
     assert "would be paused at 2026-01-31T12:15:00Z" in str(event["message"])

@@ -8,7 +8,7 @@ from support.decisions import NOTEBOOK, SERVER, a_decision, a_pod, a_report
 from support.manual_clock import NOON
 
 from gpu_pruner.model.book import Book, Phase
-from gpu_pruner.model.orders import Delivery, MessageKind, Outcome, Result
+from gpu_pruner.model.orders import Delivery, Failure, MessageKind, Outcome, Result
 from gpu_pruner.model.plan import Action
 from gpu_pruner.model.snapshot import Breaker
 from gpu_pruner.model.verdict import Reason, Verdict
@@ -112,6 +112,20 @@ def test_queries_decisions_and_messages_add_up_over_cycles() -> None:
     assert value(board, "gpu_pruner_decisions_total", reason="Warned") == 2
     assert value(board, "gpu_pruner_messages_total", kind="warning", channel="event") == 1
     assert value(board, "gpu_pruner_messages_total", kind="warning", channel="none") == 1
+
+
+def test_every_try_that_a_channel_did_not_confirm_counts_and_a_repeat_is_no_new_message() -> None:
+    deaf = {"failures": (Failure(channel="ops-mail", why="refuses connections"),)}
+    told = Delivery(root=SERVER, kind=MessageKind.PAUSED, via=("event",), **deaf)
+    again = Delivery(root=SERVER, kind=MessageKind.PAUSED, is_repeat=True, **deaf)
+    board = published(
+        a_report(a_decision(), deliveries=[told]),
+        a_report(a_decision(), number=2, deliveries=[again]),
+    )
+    failed = value(board, "gpu_pruner_message_failures_total", kind="paused", channel="ops-mail")
+    assert failed == 2
+    assert value(board, "gpu_pruner_messages_total", kind="paused", channel="event") == 1
+    assert value(board, "gpu_pruner_messages_total", kind="paused", channel="none") is None
 
 
 def test_a_deadline_that_passed_in_dry_run_counts_once_however_long_it_stays() -> None:

@@ -1,0 +1,88 @@
+"""The port to people: what every channel offers, and what it gets.
+
+Answers what a message is handed over with. A channel decides nothing: it takes a message to
+somebody and says whether that was confirmed, or why not. `notify.notifier` calls it; one module
+beside this one for each way to tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpu_pruner.model.annotations import OWNER
+from gpu_pruner.model.orders import SEVERITIES, MessageKind, Severity
+from gpu_pruner.model.plan import Decision
+from gpu_pruner.model.units import Seconds
+from gpu_pruner.notify.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who a message is for, as far as anybody knows."""
+
+    owner: str = ""
+    """What the annotation says, as it is written there: hostile input; empty where it is silent."""
+
+
+class Channel(Protocol):
+    """One way to tell people."""
+
+    @property
+    def name(self) -> str:
+        """Return its name in the settings, in warnedVia and in metrics."""
+        ...
+
+    @property
+    def timeout_seconds(self) -> Seconds | None:
+        """Return the longest wait for one confirmation; None where it bounds itself."""
+        ...
+
+    @property
+    def holds_alerts(self) -> bool:
+        """Return whether a warning stays open there until a message of `CLOSING` comes."""
+        ...
+
+    def takes(self, kind: MessageKind) -> bool:
+        """Return whether messages of this kind go through it."""
+        ...
+
+    async def send(self, message: Message, to: Audience) -> str:
+        """Send one message; safe to repeat, because `Message.key` is the same then.
+
+        Returns:
+            What confirmed it, in a few words.
+
+        Raises:
+            NotificationError: it was not confirmed, with the reason in one sentence and without
+                secrets. It may have arrived all the same.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Which messages a channel of the settings takes."""
+
+    messages: frozenset[MessageKind]
+    least: Severity
+
+    def __contains__(self, kind: object) -> bool:
+        """Return whether it takes messages of a kind."""
+        if not isinstance(kind, MessageKind) or kind not in self.messages:
+            return False
+        return self.least is Severity.INFO or SEVERITIES[kind] is Severity.WARNING
+
+
+def audience_of(decision: Decision | None) -> Audience:
+    """Return who is to be told: whom the annotation of the root, else of a pod, names."""
+    if decision is None:
+        return Audience()
+    workload = decision.workload
+    told = [workload.owner.annotations.get(OWNER, "")] if workload.owner else []
+    told += [pod.record.annotations.get(OWNER, "") for pod in workload.pods]
+    return Audience(next((one.strip() for one in told if one.strip()), ""))
