@@ -36,7 +36,11 @@ PIECES = (
     "@everyone", "#general", "<#C0123ABCD>", "<https://example.com|x>", "bob", "@", "<", ">", "|",
     ",", ";", "\n", " ", "\u202e", "\x07", "&lt;", "*", "`", "system:serviceaccount:a:b",
 )  # fmt: skip
-WRITTEN = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | HOSTILE_TEXT
+WRITTEN = (
+    st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
+    | st.lists(st.sampled_from((*PIECES, *"cdefgh")), max_size=30).map(",".join)
+    | HOSTILE_TEXT
+)
 NOTES = st.dictionaries(st.sampled_from(KEYS), WRITTEN, max_size=4)
 NAME = re.compile(r"[\w][\w.+:@ -]*")
 EVERYBODY = re.compile(r"(^|@)(here|channel|everyone)\b", re.IGNORECASE)

@@ -130,7 +130,11 @@ def _written(sources: tuple[Source, ...], keys: tuple[str, ...]) -> _Found:
             )
             if told.left_out:
                 unread.append(f"{place} names {told.left_out} more than {MOST_PEOPLE} people")
-    return _Found(_distinct(people), tuple(unread))
+    kept = _distinct(people)
+    left_out = len({one.address for one in people}) - len(kept)
+    if left_out:
+        unread.append(f"{left_out} more people are named than the {MOST_PEOPLE} who are told")
+    return _Found(kept, tuple(unread))
 
 
 def _server_users(around: Surroundings) -> _Found:

@@ -113,6 +113,14 @@ def test_the_order_of_the_pods_does_not_matter() -> None:
     assert of_view(view, EVERYBODY_ELSE) == of_view(turned, EVERYBODY_ELSE)
 
 
+def test_more_people_than_are_told_is_said() -> None:
+    audience = told(root={OWNER: "a1, b1, c1"}, pods=[{OWNER: "d1"}])
+    assert audience.names == "a1, b1, c1"
+    audience = told(pods=[{OWNER: "a1, b1, c1"}, {OWNER: "c1, d1, e1, f1, g1"}])
+    assert audience.names == "a1, b1, c1, d1, e1"
+    assert audience.unread == ("2 more people are named than the 5 who are told",)
+
+
 def test_the_user_of_a_jupyterhub_server() -> None:
     view = World({"nb": {"kind": "Pod"}}).view()
     (pod,) = view.pods
