@@ -17,7 +17,7 @@ import msgspec
 
 from bench.figures import Figure, MissingProgram, machine, table
 
-NAMES = ("deciding", "pods", "reads", "samples", "screen")
+NAMES = ("check", "deciding", "pods", "reads", "samples", "screen")
 """Modules of this package; what each measures is in its docstring."""
 
 _NICENESS = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,10 +11,13 @@ import pytest
 from support.jupyterhubs import SCOPES, JupyterHub
 from support.memory_hub import MemoryHub
 
+from gpu_pruner.check.hub_questions import look_at
+from gpu_pruner.check.hubs import findings as hub_findings
 from gpu_pruner.errors import ConfigurationError, HubError
 from gpu_pruner.jupyterhub import client as hub_client
 from gpu_pruner.jupyterhub.client import HubClient
 from gpu_pruner.model.jupyterhub import ServerName
+from gpu_pruner.model.rules import Mode
 from gpu_pruner.settings.hubs import HubSettings
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.xdist_group("jupyterhub")]
@@ -145,6 +149,60 @@ async def test_a_user_whom_nobody_knows_is_told_from_a_stopped_server(client: Hu
         with pytest.raises(HubError, match="knows no such user") as refused:
             await asking(nobody)
         assert refused.value.status == 404
+
+
+async def test_a_hub_tells_its_version_to_anybody_and_scopes_to_a_token(
+    hub: JupyterHub, client: HubClient
+) -> None:
+    assert re.fullmatch(r"[2-9]\.\d+\.\d+.*", await client.version())
+    assert set(SCOPES) <= (await client.scopes() or set())
+
+    wrong = hub.directory / "token-wrong"
+    wrong.write_text("no-such-token")
+    stranger = HubClient(settings(hub, wrong))
+    try:
+        assert await stranger.version() == await client.version()
+        with pytest.raises(HubError, match="refuses the token") as refused:
+            await stranger.scopes()
+    finally:
+        await stranger.close()
+    assert refused.value.status == 403
+
+
+@pytest.mark.parametrize(
+    ("who", "level", "told"),
+    [
+        ("gpu-pruner", "OK", "accepts our token and shows "),
+        ("may-not-stop", "FAIL", "lacks delete:servers, so none of its servers can be stopped"),
+        ("may-not-start", "FAIL", "lacks start:servers, so none of its servers can be started"),
+        ("may-not-read", "FAIL", "lacks read:servers, so no server"),
+        ("may-not-list", "FAIL", "lacks list:users, so no server"),
+        ("nobody", "FAIL", "it refuses the token (403)"),
+        ("absent", "FAIL", "cannot be read: No such file or directory"),
+    ],
+)
+async def test_a_check_finds_what_a_token_lacks(
+    hub: JupyterHub, who: str, level: str, told: str
+) -> None:
+    (hub.directory / "token-nobody").write_text("no-such-token")
+    look = await look_at(settings(hub, hub.token_file(who)))
+    first, *rest = hub_findings(look, mode=Mode.SCALE_DOWN)
+    assert (first.level, "it is JupyterHub" in first.sentence) == ("OK", True)
+    assert [one.level for one in rest] == [level]
+    assert told in rest[0].sentence
+    assert ("c.JupyterHub.load_roles" in rest[0].fix) is (level == "FAIL" and who != "absent")
+    assert "secret-of" not in repr((first, rest))
+
+
+async def test_a_check_finds_a_hub_away_and_an_address_that_is_no_hub(hub: JupyterHub) -> None:
+    places = {"http://127.0.0.1:9": "it cannot be reached", f"{hub.url}/elsewhere": "302"}
+    for url, why in places.items():
+        token = hub.token_file()
+        look = await look_at(HubSettings(namespace=SPACE, url=url, token_file=token))
+        [found] = hub_findings(look, mode=Mode.SCALE_DOWN)
+        assert found.level == "FAIL"
+        assert why in found.sentence
+        assert "not of its proxy" in found.fix
 
 
 async def test_a_long_list_comes_in_pages(

@@ -26,7 +26,7 @@ from gpu_pruner.check.examination import Examination
 from gpu_pruner.check.finding import Area, Finding, Level
 from gpu_pruner.cli.wiring import telemetry_source
 from gpu_pruner.kube.crd import crd
-from gpu_pruner.settings.clock import SystemClock
+from gpu_pruner.settings.clock import ScaledClock, SystemClock
 from gpu_pruner.settings.schema import Settings
 from gpu_pruner.sim.cluster import SimulatedCluster
 from gpu_pruner.sim.faults import Fault
@@ -88,7 +88,7 @@ class Place:
     async def check(self, **more: object) -> Place:
         """Check with these settings, and remember what was found."""
         clock, settings = SystemClock(), self.settings(**more)
-        source = telemetry_source(settings, clock)
+        source = telemetry_source(settings, clock, brief=True)
         try:
             self.found = await Examination(settings, clock, source).findings()
         finally:
@@ -149,7 +149,7 @@ async def test_a_sound_setup_has_no_failure_and_names_what_answers(tmp_path, bin
     assert "3 pods with 3 GPUs: each found in telemetry" in fine
     assert "No breaker is open" in fine
     assert writes <= {"selfsubjectaccessreviews", "selfsubjectreviews"}
-    assert {one.area for one in it.found} == set(Area)
+    assert {one.area for one in it.found} == set(Area) - {Area.HUBS}  # none is set
 
 
 async def test_honored_labels_are_told_and_a_setting_against_them_is_a_failure(tmp_path):
@@ -216,6 +216,70 @@ async def test_nothing_but_temperature_proves_nothing(tmp_path):
         await it.check()
     told = it.of(Level.FAIL, Area.FIELDS)
     assert "no field that could prove idleness, so it is never judged" in told
+
+
+async def test_power_and_energy_alone_are_named_as_what_is_there(tmp_path):
+    with_only = without("(?:DCGM_FI_PROF_|UTIL|TEMP|FB_|XID)")
+    async with place(tmp_path, edit=with_only) as it:
+        await it.check()
+    told = it.of(Level.FAIL, Area.TELEMETRY)
+    assert (
+        "has DCGM_FI_DEV_POWER_USAGE, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION of 8 devices, and "
+        "neither engine activity nor utilisation" in told
+    )
+    assert "add DCGM_FI_PROF_GR_ENGINE_ACTIVE or DCGM_FI_DEV_GPU_UTIL" in told
+    assert "under a name that we know" not in told
+
+
+GAP = ((-9.0, -2.0),)
+
+
+@pytest.mark.parametrize(
+    ("edit", "world"),
+    [
+        pytest.param(as_it_is, WORLD, id="sound"),
+        pytest.param(without("DCGM_FI_PROF_"), WORLD, id="utilisation only"),
+        pytest.param(without('PROF_.*Hostname="node-d"'), WORLD, id="one by utilisation"),
+        pytest.param(without('Hostname="node-[cd]"'), WORLD, id="half silent"),
+        pytest.param(
+            as_it_is,
+            World(
+                nodes=(*WORLD.nodes[:3], Node(name="node-d", gpus=2, exporter_gaps=GAP)),
+                workloads=WORLD.workloads,
+            ),
+            id="a gap",
+        ),
+    ],
+)
+async def test_a_brief_look_finds_what_a_whole_screen_finds(tmp_path, edit, world):
+    async with place(tmp_path, edit=edit, world=world) as it:
+        clock = SystemClock()
+        # One moment for both: a step later they may differ.
+        stands = ScaledClock(clock.now(), clock.now(), 1e-9)
+        found = []
+        for brief in (False, True):
+            source = telemetry_source(it.settings(), stands, brief=brief)
+            found.append(set(await Examination(it.settings(), stands, source).findings()))
+            await source.close()
+        whole, short = found
+    assert {one for one in short if one.area is not Area.CLOCKS} == {
+        one for one in whole if one.area is not Area.CLOCKS
+    }
+
+
+async def test_of_models_that_are_believed_nothing_is_asked_of_the_last_week(tmp_path):
+    strange = World(nodes=(Node(name="node-a", gpus=2, model="NVIDIA GB10"),))
+    asked = []
+    for world in (WORLD, strange):
+        folder = tmp_path / f"{len(asked)}"
+        folder.mkdir()
+        async with place(folder, world=world) as it:
+            with ScriptedServer(forward_to=it.prometheus) as proxy:
+                await it.check(prometheus={"url": proxy.url})
+                asked.append([one for one in proxy.seen if "group by (modelName" in str(one)])
+    believed, doubted = asked
+    assert believed == []
+    assert len(doubted) >= 7
 
 
 async def test_scrapes_too_slow_for_the_window_are_a_failure_with_the_arithmetic(tmp_path):

@@ -34,7 +34,7 @@ def ours(lab: Lab) -> Iterator[Path]:
 async def checked(kubeconfig: Path, **more: object) -> tuple[Finding, ...]:
     given = {"prometheus": {"url": DEAD}, "kubernetes": {"kubeconfig": str(kubeconfig)}}
     settings, clock = Settings.model_validate(given | more), SystemClock()
-    source = telemetry_source(settings, clock)
+    source = telemetry_source(settings, clock, brief=True)
     try:
         return await Examination(settings, clock, source).findings()
     finally:

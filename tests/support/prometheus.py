@@ -165,6 +165,11 @@ class PrometheusServer:
     ) -> None:
         self._stop()
 
+    @property
+    def process_id(self) -> int:
+        """Return the process that runs."""
+        return self._process.pid
+
     def _configuration(self) -> dict[str, object]:
         target_labels = {"namespace": EXPORTER_NAMESPACE, "pod": EXPORTER_POD}
         job = {

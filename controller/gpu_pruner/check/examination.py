@@ -7,15 +7,17 @@ Writes nothing: reviews are questions, which nobody stores. Called by `cli.check
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from gpu_pruner.check import cluster, coverage, devices, fields, rights, telemetry
+from gpu_pruner.check import cluster, coverage, devices, fields, hubs, rights, telemetry
 from gpu_pruner.check.cluster import GUARDS, ClusterLook, Guard
 from gpu_pruner.check.finding import Finding
+from gpu_pruner.check.hub_questions import look_at
+from gpu_pruner.check.hubs import HubLook
 from gpu_pruner.check.rights import Need
 from gpu_pruner.check.telemetry import TelemetryLook
 from gpu_pruner.decide.breaker import find_breakers
@@ -113,24 +115,43 @@ class Examination:
         client = await ClusterClient.connect(self.settings.kubernetes, clock=self.clock)
         client.bucket = TokenBucket(per_second=_PER_SECOND, burst=_BURST)
         try:
-            told, seen = await asyncio.gather(self._telemetry(), self._cluster(client))
+            told, seen, said = await asyncio.gather(
+                self._telemetry(), self._cluster(client), self._hubs()
+            )
         finally:
             await client.close()
-        return tuple(self._diagnosed(told, seen))
+        return tuple(self._diagnosed(told, seen, said))
 
     async def _telemetry(self) -> _Telemetry:
-        observer = Observer(self.source, _Nothing(), self.settings.rules())
         now = self.clock.now()
         await self.source.start()
+        look = TelemetryLook()
+        if self.settings.prometheus is not None:  # exporters tell only what they were scraped for
+            look = await self._surveyed(look, now)
+        # Two windows cost the server twice as much, and few fleets have devices that need them.
+        windows = 1 if look.survey is not None and not look.survey.only_util else 2
+        observer = Observer(self.source, _Nothing(), self.settings.rules(), windows=windows)
         observation = await observer.look(now)
-        look = TelemetryLook(screen=observation.screen, failure=observation.failure)
-        try:
-            look = replace(look, survey=await self.source.survey(now=now))
-        except ObservationError as error:
-            look = replace(look, trouble=str(error))
+        look = replace(look, screen=observation.screen, failure=observation.failure)
+        if self.settings.prometheus is None:
+            look = await self._surveyed(look, now)
         self.waiting.discard("the telemetry source")
         reading = observer.reading(now, honor_labels=self._honor_labels)
         return _Telemetry(look=look, observation=observation, reading=reading)
+
+    async def _hubs(self) -> Sequence[HubLook]:
+        if not self.settings.jupyter_hubs:
+            return ()
+        self.waiting.add("JupyterHub")
+        looks = await asyncio.gather(*(look_at(one) for one in self.settings.jupyter_hubs))
+        self.waiting.discard("JupyterHub")
+        return looks
+
+    async def _surveyed(self, look: TelemetryLook, now: Timestamp) -> TelemetryLook:
+        try:
+            return replace(look, survey=await self.source.survey(now=now))
+        except ObservationError as error:
+            return replace(look, trouble=str(error))
 
     async def _cluster(self, client: ClusterClient) -> ClusterLook:
         look = ClusterLook(address=client.address)
@@ -185,7 +206,9 @@ class Examination:
             guards=dict(zip(GUARDS, guards, strict=True)),
         )
 
-    def _diagnosed(self, told: _Telemetry, seen: ClusterLook) -> Iterator[Finding]:
+    def _diagnosed(
+        self, told: _Telemetry, seen: ClusterLook, said: Sequence[HubLook]
+    ) -> Iterator[Finding]:
         rules, mode = self.settings.rules(), self.settings.mode
         direct = self.settings.prometheus is None
         look, screen = told.look, told.look.screen
@@ -196,6 +219,8 @@ class Examination:
             yield from fields.findings(look.survey, rules, proven=proven)
         yield from cluster.findings(seen, mode=mode)
         yield from rights.findings(seen.answers, mode=mode, who=seen.who, unasked=seen.unasked)
+        for one in said:
+            yield from hubs.findings(one, mode=mode)
         yield from cluster.channels(seen.answers, mode=mode)
         yield from cluster.clocks(
             telemetry=None if screen is None or direct else screen.clock_skew_seconds,

@@ -34,6 +34,7 @@ class Area(StrEnum):
     DEVICES = "devices"
     CLUSTER = "cluster"
     RIGHTS = "rights"
+    HUBS = "hubs"
     CLOCKS = "clocks"
     BREAKERS = "breakers"
     CHANNELS = "channels"

@@ -53,7 +53,7 @@ def check(**flags: object) -> None:
 
 async def _check(settings: Settings, *, output: str) -> int:
     clock = clock_from_environment()
-    source = telemetry_source(settings, clock)
+    source = telemetry_source(settings, clock, brief=True)
     examination = Examination(settings, clock, source)
     telling = asyncio.create_task(_tell(examination))
     try:

@@ -65,14 +65,19 @@ class Controller:
     """None for a single pass, and where nothing can be written anyway."""
 
 
-def telemetry_source(settings: Settings, clock: Clock) -> TelemetrySource:
+def telemetry_source(settings: Settings, clock: Clock, *, brief: bool = False) -> TelemetrySource:
     """Return the source that the settings name.
+
+    Args:
+        settings: for its address.
+        clock: ours.
+        brief: for a check, which nobody is judged by.
 
     Raises:
         ConfigurationError: they name none.
     """
     if settings.prometheus is not None:
-        return PrometheusSource(settings.prometheus, clock=clock)
+        return PrometheusSource(settings.prometheus, clock=clock, brief=brief)
     if settings.scrape.exporters:
         return ScrapeSource(settings.scrape, clock=clock, keep_seconds=kept_seconds(settings))
     raise ConfigurationError(

@@ -46,9 +46,14 @@ def is_proven(
     """
     if any(fnmatchcase(model, pattern) for pattern in rules.measurable_models):
         return True
-    if signal in _known(model):
+    if is_listed(model, signal):
         return True
     return (model, signal) in seen and not _is_virtual(model)
+
+
+def is_listed(model: str, signal: Signal) -> bool:
+    """Whether the table trusts this signal on this model, so that nothing has to be seen."""
+    return signal in _known(model)
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,10 @@ _SHOWN = 160
 SCOPES = "list:users, read:servers, delete:servers and start:servers"
 """What the token needs."""
 
+SEEING = ("list:users", "read:servers")
+STOPPING = ("delete:servers", "start:servers")
+"""The same by what they are for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubServer:
@@ -52,6 +56,15 @@ class _User(msgspec.Struct, frozen=True, gc=False):
     """Missing where the token may not read them."""
 
 
+class _Version(msgspec.Struct, frozen=True, gc=False):
+    version: str
+
+
+class _Self(msgspec.Struct, frozen=True, gc=False):
+    scopes: tuple[str, ...] | None = None
+    """Missing before 2.0."""
+
+
 class _Next(msgspec.Struct, frozen=True, gc=False):
     offset: int
 
@@ -70,6 +83,33 @@ class _Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 Servers = Mapping[ServerName, HubServer]
+
+
+def read_version(body: bytes) -> str:
+    """Read what a Hub tells of itself to anybody, for example ``5.2.1``.
+
+    Raises:
+        HubError: it is none.
+    """
+    try:
+        return quoted(msgspec.json.decode(body, type=_Version).version)[:_SHOWN]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise HubError("what answers there is no JupyterHub") from error
+
+
+def read_scopes(body: bytes) -> frozenset[str] | None:
+    """Read which scopes a token has, with all that follow from them; None where that is not told.
+
+    A scope may be limited to some users or servers: ``list:users!group=trial``.
+
+    Raises:
+        HubError: it is no answer about a token.
+    """
+    try:
+        told = msgspec.json.decode(body, type=_Self).scopes
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise HubError("its answer about the token cannot be read") from error
+    return None if told is None else frozenset(told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

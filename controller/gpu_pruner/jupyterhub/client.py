@@ -2,18 +2,20 @@
 
 Every failure becomes `errors.HubError`. Nothing is retried, redirects are not followed (they would
 carry the token elsewhere), and a server is never removed: a stop has no body. Limits on time are
-real seconds. `observe.hubs` and `act.servers` call it.
+real seconds. `observe.hubs`, `act.servers` and `check.hub_questions` call it.
 
-Source: JupyterHub's ``UserServerAPIHandler`` and ``UserListAPIHandler``, 5.2 and 6.1.
+Source: JupyterHub's ``UserServerAPIHandler``, ``UserListAPIHandler``, ``SelfAPIHandler`` and
+``RootAPIHandler``, 5.2 and 6.1.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -23,7 +25,9 @@ from gpu_pruner.jupyterhub.answers import (
     HubServer,
     Servers,
     read_page,
+    read_scopes,
     read_server,
+    read_version,
     refusal,
     unreadable,
 )
@@ -38,6 +42,7 @@ _MOST_BYTES = 32 << 20
 _PAGINATED = "application/jupyterhub-pagination+json"
 _MOST_PAGES = 10_000
 _LIST_TIMES = 4
+T = TypeVar("T")
 
 
 class HubClient:
@@ -62,6 +67,29 @@ class HubClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    async def version(self) -> str:
+        """Return which version the Hub is of; it tells everybody, so no token is sent.
+
+        Raises:
+            HubError: no answer, or none of a Hub.
+        """
+        body = await self._asked("GET", "/", authorization="")
+        return self._read(read_version, body)
+
+    async def scopes(self) -> frozenset[str] | None:
+        """Return the scopes of our token; None where the Hub does not tell.
+
+        Raises:
+            HubError: the token is not accepted, or no usable answer.
+        """
+        return self._read(read_scopes, await self._ask("GET", "/user"))
+
+    def _read(self, reading: Callable[[bytes], T], body: bytes) -> T:
+        try:
+            return reading(body)
+        except HubError as error:
+            raise HubError(f"{self.place}: {error}") from error
 
     async def servers(self) -> Servers:
         """Return all active servers that the token may read.
@@ -123,9 +151,13 @@ class HubClient:
         await self._ask("POST", _server_path(name))
 
     async def _ask(self, method: str, path: str) -> bytes:
-        """Ask once, and return the body of a good answer."""
-        authorization = f"Bearer {_token(self._token_file)}"
-        headers = {"Authorization": authorization, "Accept": _PAGINATED}
+        """Ask once with our token, and return the body of a good answer."""
+        return await self._asked(method, path, authorization=f"Bearer {_token(self._token_file)}")
+
+    async def _asked(self, method: str, path: str, *, authorization: str) -> bytes:
+        headers = {"Accept": _PAGINATED}
+        if authorization:
+            headers["Authorization"] = authorization
         try:
             status, body, told = await self._exchange(method, path, headers)
         except TimeoutError as error:

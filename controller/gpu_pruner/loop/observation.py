@@ -40,8 +40,24 @@ class Observer:
     """Asks the telemetry source and the cluster, and remembers the newest facts per device."""
 
     def __init__(
-        self, source: TelemetrySource, cluster: Cluster, rules: Rules, *, hubs: Hubs | None = None
+        self,
+        source: TelemetrySource,
+        cluster: Cluster,
+        rules: Rules,
+        *,
+        hubs: Hubs | None = None,
+        windows: int = 2,
     ) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            source: of telemetry.
+            cluster: as it is known.
+            rules: to judge by.
+            hubs: JupyterHubs, where there are any.
+            windows: of so many the first look asks for; devices with utilisation only need two.
+        """
+        self._windows = windows
         self._source = source
         self._cluster = cluster
         self._hubs = hubs
@@ -114,7 +130,7 @@ class Observer:
         A hole of a device that came back is looked into once, because its samples may be late.
         """
         latest = now - max(SHORTEST_SLICE, 3 * self._scrape_interval)
-        cold_start = now - 2 * self._rules.window_seconds - SHORTEST_SLICE
+        cold_start = now - self._windows * self._rules.window_seconds - SHORTEST_SLICE
         if self._seen_until is None:
             return cold_start
         begin = min(latest, self._seen_until - 2 * self._scrape_interval)

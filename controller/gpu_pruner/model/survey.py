@@ -42,5 +42,7 @@ class Survey:
     models: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """GPU model to metric name to the number of devices that export it; an empty model is one that
     the exporter does not tell."""
+    only_util: int = 0
+    """Devices of which only utilisation could prove idleness: their window is doubled."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Exporter to why it could not be scraped; empty for a server."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpu_pruner.model.signals import Signal
-from gpu_pruner.observe.profiles import PROFILES
+from gpu_pruner.model.signals import Period, Signal
+from gpu_pruner.model.units import rfc3339
+from gpu_pruner.observe.profiles import PROFILES, Use
 from gpu_pruner.observe.prometheus_probe import Probe
 from gpu_pruner.settings.schema import ProfileName, PrometheusSettings
 
@@ -42,6 +43,29 @@ def found(probe: Probe, settings: PrometheusSettings) -> Iterator[str]:
         )
     yield from unread(probe.unknown)
     yield from advice(settings.profiles)
+
+
+def unprovable(probe: Probe, period: Period) -> str:
+    """Say why a screen without any peak tells nothing, to stand behind the server's name.
+
+    Args:
+        probe: that found series of devices.
+        period: that was asked for.
+    """
+    devices = max(probe.devices.values())
+    some = f"{devices} device{'s' * (devices != 1)}"
+    if any(one.use is Use.PRIMARY and one.metric in probe.devices for one in probe.fields):
+        return (
+            f"has known {some}, but no sample of them since {rfc3339(period.start)}: exporters or "
+            "their scrapes have stopped, or use other names now; look at Prometheus' targets page"
+        )
+    names = sorted(probe.devices)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"has {', '.join(names[:_NAMED])}{more} of {some}, and neither engine activity nor "
+        "utilisation, which alone can prove that a GPU is idle; add DCGM_FI_PROF_GR_ENGINE_ACTIVE "
+        "or DCGM_FI_DEV_GPU_UTIL, or what your exporter calls them, to the metrics that it exports"
+    )
 
 
 def unread(unknown: Iterable[str]) -> Iterator[str]:

@@ -21,7 +21,16 @@ import msgspec
 from gpu_pruner.errors import IncompleteData, ObservationError, PrometheusError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.foreign import quoted
-from gpu_pruner.model.signals import Column, DeviceId, Meter, Period, Steps, Subject, Track
+from gpu_pruner.model.signals import (
+    Column,
+    DeviceId,
+    Meter,
+    Period,
+    Signal,
+    Steps,
+    Subject,
+    Track,
+)
 from gpu_pruner.model.survey import Survey
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds, Timestamp, rfc3339
@@ -60,7 +69,16 @@ def _labels(metric: bytes) -> dict[str, str]:
 class PrometheusSource:
     """A `TelemetrySource` over the query API."""
 
-    def __init__(self, settings: PrometheusSettings, *, clock: Clock) -> None:
+    def __init__(self, settings: PrometheusSettings, *, clock: Clock, brief: bool = False) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            settings: of the server.
+            clock: ours.
+            brief: for one look by a person who waits: of the past only what a check tells of is
+                asked, and what failed is not tried again. Such a screen must never be judged by.
+        """
+        self._brief = brief
         self._settings = settings
         self._queries = Queries(settings, clock=clock)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
@@ -72,9 +90,10 @@ class PrometheusSource:
         self._unprobed = ""
         self._held = 0
         self._interval: Seconds | None = None
-        self._slices = Slices()
+        self._slices = Slices(brief=brief)
         self._proven: frozenset[Meter] = frozenset()
         self._proven_at = -math.inf
+        self._doubted = True
 
     async def start(self) -> None:
         """Do nothing: the first screen connects, and says what is wrong if it cannot."""
@@ -122,6 +141,8 @@ class PrometheusSource:
             ) from error
 
     def _screen(self, now: Timestamp, back_to: Timestamp) -> Screen:
+        if self._brief and self._unprobed:
+            raise PrometheusError(self._unprobed)
         probe = self._known(now)
         interval = self._interval or probing.DEFAULT_INTERVAL
         step = probing.step_seconds(interval)
@@ -139,9 +160,9 @@ class PrometheusSource:
                 else:
                     query = promql.peaks if ask is Ask.PEAKS else promql.work
                     table.take(field, self._ask(query, field, part), read=read)
-        if not len(table):
-            raise PrometheusError(self._nothing(now))
         self._look_again(len(table))
+        if not len(table):
+            raise PrometheusError(f"{self._queries.server} {notes.unprovable(probe, period)}")
         self._slices.done(period, moved)
         return Screen(
             period=period,
@@ -158,21 +179,27 @@ class PrometheusSource:
         probe = self._known(now)
         product, version = self._queries.transport.product()
         jobs = self._queries.instant(surveying.jobs_query(probe, self._scope), now)
-        models = self._queries.instant(surveying.models_query(probe, self._scope), now)
+        answer = self._queries.instant(surveying.models_query(probe, self._scope), now)
+        models = surveying.read_models(answer)
+        self._doubted = surveying.has_doubtful(models)
         return Survey(
             server=self._queries.server,
             product=product.value,
             version=version,
             interval_seconds=self._interval,
             jobs=surveying.read_jobs(jobs),
-            models=surveying.read_models(models),
+            models=models,
+            only_util=probe.weaker.get(Signal.UTIL, 0),
         )
 
     def _meters(self, now: Timestamp, probe: Probe) -> frozenset[Meter]:
         """Return the meters that showed work in the last days; asked once a day.
 
-        What they prove is not needed by most models, so a failure is no failure of the screen.
+        What they prove is not needed by most models, so a failure is no failure of the screen, and
+        a brief look asks only where a model needs it.
         """
+        if self._brief and not self._doubted:
+            return frozenset()
         if abs(now - self._proven_at) < meters.ASK_EVERY:
             return self._proven
         found: set[Meter] = set()

@@ -31,8 +31,14 @@ def slice_seconds(interval: Seconds) -> Seconds:
 class Slices:
     """Remembers what the last complete screen covered."""
 
-    def __init__(self) -> None:
-        """Begin with nothing asked."""
+    def __init__(self, *, brief: bool = False) -> None:
+        """Begin with nothing asked.
+
+        Args:
+            brief: whether from the first screen on only peaks are asked for over the whole period:
+                who holds which device and how well it is covered shows in them.
+        """
+        self._brief = brief
         self._until: Timestamp | None = None
         self._late = False
 
@@ -52,6 +58,8 @@ class Slices:
         step, until = period.step_seconds, self._until
         # One more: so far back lie the last success and two scrapes that take a step each.
         steady = math.ceil(slice_seconds(interval) / step) + 1
+        if self._brief and ask is not Ask.PEAKS:
+            return replace(period, first=max(period.first, period.last + 1 - steady))
         if ask is Ask.PEAKS or until is None or period.steps > steady:
             return period
         if ask is Ask.WORK:

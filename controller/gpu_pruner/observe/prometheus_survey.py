@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from gpu_pruner.decide.meters import is_listed
 from gpu_pruner.model.survey import JobSurvey
 from gpu_pruner.observe import labels
-from gpu_pruner.observe.profiles import Use
+from gpu_pruner.observe.profiles import BY_METRIC, Use
 from gpu_pruner.observe.prometheus_probe import EXPORTERS, Probe
 from gpu_pruner.observe.prometheus_replies import Series
 from gpu_pruner.observe.promql import Scope
@@ -72,6 +73,20 @@ def read_models(rows: Iterable[Series]) -> Mapping[str, Mapping[str, int]]:
         name = told.get("__name__", "")
         metrics[name] = metrics.get(name, 0) + count
     return found
+
+
+def has_doubtful(models: Mapping[str, Iterable[str]]) -> bool:
+    """Whether a zero of some model is believed only once it was seen to show work.
+
+    Args:
+        models: GPU model to the metrics that it exports.
+    """
+    return any(
+        BY_METRIC[metric].use is Use.PRIMARY and not is_listed(model, BY_METRIC[metric].signal)
+        for model, metrics in models.items()
+        for metric in metrics
+        if metric in BY_METRIC
+    )
 
 
 def _counted(rows: Iterable[Series]) -> Iterable[tuple[dict[str, str], int]]:

@@ -36,6 +36,11 @@ def test_a_steady_screen_asks_for_movement_of_one_step_that_is_complete() -> Non
     assert asked(slices, NEXT) == {Ask.PEAKS: (98, 100), Ask.WORK: (99, 100), Ask.MOVES: (99, 99)}
 
 
+def test_a_brief_look_asks_for_nothing_but_peaks_over_a_long_time() -> None:
+    found = asked(Slices(brief=True), COLD)
+    assert found == {Ask.PEAKS: (0, 99), Ask.WORK: (96, 99), Ask.MOVES: (96, 99)}
+
+
 def test_every_step_is_asked_for_however_many_a_cycle_advances() -> None:
     slices = Slices()
     slices.done(COLD, [moved(1.0)])

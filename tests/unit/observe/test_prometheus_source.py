@@ -337,7 +337,7 @@ async def test_series_that_vanish_between_two_probes_are_an_error(server: Script
     async with source_of(server.url) as source:
         await source.screen(now=NOON, back_to=NOON)
         server.answers = {**one_device(), RANGE: success()}
-        with pytest.raises(PrometheusError, match="no DCGM series"):
+        with pytest.raises(PrometheusError, match="known 1 device, but no sample of them since"):
             await source.screen(now=NOON, back_to=NOON)
 
 
