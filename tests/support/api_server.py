@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from support.connections import Connections
 
 from gpu_pruner.sim.tree import JsonObject, elements, mapping, number, text
 
@@ -45,8 +46,9 @@ class Api:
 
     async def __aenter__(self) -> Self:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_QUIET_SECONDS)
+        self._connections = Connections(ssl=self._tls, limit=_CONNECTIONS)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._tls, limit=_CONNECTIONS),
+            connector=self._connections,
             headers=self._headers,
             timeout=limits,
         )
@@ -60,6 +62,7 @@ class Api:
     ) -> None:
         await asyncio.gather(*self._calls, return_exceptions=True)
         await self._session.close()
+        await self._connections.gone()
 
     async def get(self, path: str, **query: str) -> JsonObject:
         return await self._call("GET", path, query=query)
@@ -121,7 +124,14 @@ class Api:
         call = asyncio.create_task(_answer(request))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
+        call.add_done_callback(_retrieved)
         return await asyncio.shield(call)
+
+
+def _retrieved(call: asyncio.Task[JsonObject]) -> None:
+    """Look at how a call ended, also where whoever made it has gone."""
+    if not call.cancelled():
+        call.exception()
 
 
 async def _answer(request: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> JsonObject:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import ssl
 import threading
-import weakref
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -22,6 +20,7 @@ from typing import Self, TypeVar
 import aiohttp
 import yaml
 from aiohttp import web
+from support.connections import Connections
 from support.lab import Lab
 from support.prometheus import free_port
 
@@ -62,7 +61,6 @@ class BadProxy:
 
     def __enter__(self) -> Self:
         self._lists: dict[str, bytes] = {}
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -106,8 +104,9 @@ class BadProxy:
 
     async def _open(self) -> None:
         tls = ssl.create_default_context(cafile=self.lab.directory / "ca.crt")
+        self._connections = Connections(ssl=tls)
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=tls, limit=0, socket_factory=self._socket),
+            connector=self._connections,
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
         )
@@ -121,19 +120,11 @@ class BadProxy:
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
         self.url = f"http://127.0.0.1:{port}"
 
-    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        family, kind, protocol, _, _ = address
-        made = socket.socket(family, kind, protocol)
-        made.settimeout(0.0)
-        self._sockets.add(made)
-        return made
-
     async def _close(self) -> None:
         self._end_watches()
         await self._runner.cleanup()
         await self._http.close()
-        while any(one.fileno() >= 0 for one in self._sockets):  # TLS connections take leave
-            await asyncio.sleep(0.01)
+        await self._connections.gone()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(f"{request.method} {request.path_qs}")

@@ -47,13 +47,24 @@ async def whole(answer: aiohttp.ClientResponse, *, asked: str, largest: int) -> 
     async for part in answer.content.iter_any():
         size += len(part)
         if size > largest:
-            answer.close()
+            hang_up(answer)
             raise ClusterError(
                 f"{asked}: the answer has more than {largest / (1 << 20):g} MiB, which no API "
                 "server sends; check the address in the kubeconfig"
             )
         parts.append(part)
     return b"".join(parts)
+
+
+def hang_up(answer: aiohttp.ClientResponse) -> None:
+    """Give the connection back; with a rest of the body still to come it is cut.
+
+    Closed in mid-answer, TLS would take its leave in the background, for half a minute
+    where the server is silent, and longer than whoever waits for the end of this process.
+    """
+    if answer.connection is not None and answer.connection.transport is not None:
+        answer.connection.transport.abort()
+    answer.close()
 
 
 async def lines(answer: aiohttp.ClientResponse, *, asked: str) -> AsyncIterator[bytes]:

@@ -262,7 +262,7 @@ class ClusterClient:
             try:
                 yield bodies.lines(answer, asked=request.asked)
             finally:
-                answer.close()
+                bodies.hang_up(answer)
 
     @property
     def address(self) -> str:
@@ -276,8 +276,11 @@ class ClusterClient:
         wait = self.timeout_seconds
         limits = aiohttp.ClientTimeout(total=wait * times, sock_read=wait)
         with self._translated(waited=wait):
-            async with await self._send(request, limits) as answer:
+            answer = await self._send(request, limits)
+            try:
                 return await bodies.whole(answer, asked=request.asked, largest=largest)
+            finally:
+                bodies.hang_up(answer)
 
     async def _send(
         self, request: _Request, limits: aiohttp.ClientTimeout
@@ -309,7 +312,7 @@ class ClusterClient:
             async with answer:
                 raise await self._refused(request, answer)
         if answers.is_page(answer.headers):
-            answer.close()
+            bodies.hang_up(answer)
             raise answers.page_instead(self.address)
         return answer
 
