@@ -16,6 +16,9 @@ from types import ModuleType
 import click
 import pytest
 from pydantic import BaseModel
+from support.apart import APART, READ_ONLY, TOLD_ELSEWHERE
+from support.pages import NOT_FOLLOWED, TYPED, Block, blocks, commands_of
+from support.pages import PAGES as TYPED_PAGES
 
 from gpu_pruner import cli
 from gpu_pruner.cli.commands import command_line
@@ -34,6 +37,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 )
+TEXTS = [block for page in TYPED_PAGES for block in blocks(page) if block.language == "text"]
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -221,16 +225,9 @@ def test_every_route_is_documented() -> None:
     assert {re.sub(r"\([^)]*\)", "", one) for one in patterns} == documented
 
 
-def code_lines(page: Path) -> Iterator[str]:
-    blocks = re.findall(r"^```(\S*)\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
-    for language, block in blocks:
-        if not language:
-            yield from block.splitlines()
-
-
 def examples(page: Path) -> Iterator[list[str]]:
-    for line in code_lines(page):
-        words = shlex.split(line.partition(" &")[0])
+    for line in commands_of(page):
+        words = shlex.split(line.typed.partition(" &")[0], comments=True)
         if words and words[0].endswith("gpu-pruner") and "[OPTIONS]" not in words:
             yield words[1:]
 
@@ -249,6 +246,29 @@ def test_an_example_can_be_typed(page: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert len([words for page in PAGES for words in examples(page)]) >= 10
+
+
+@pytest.mark.parametrize("page", TYPED_PAGES, ids=lambda page: page.stem)
+def test_every_block_is_run_or_written_or_stands_apart_with_a_reason(page: Path) -> None:
+    """What is run and written is followed by test_documented_commands and test_documented_demo."""
+    for block in blocks(page):
+        assert block.language in TYPED - {""} or block.file or block.language in READ_ONLY, (
+            f"{block.place}: a fence is sh, console, yaml with a file's name in its first line, "
+            f"or one of {', '.join(READ_ONLY)}"
+        )
+
+
+def test_what_stands_apart_is_still_on_a_page_and_says_why() -> None:
+    typed = {one.typed for page in TYPED_PAGES for one in commands_of(page)}
+    assert set(APART) <= typed
+    assert all((DOCS / "how-to" / name).exists() for name in NOT_FOLLOWED)
+    assert all({**APART, **READ_ONLY}.values())
+
+
+@pytest.mark.parametrize("block", TEXTS, ids=lambda block: block.place.rpartition(":")[0])
+def test_a_text_that_is_only_read_has_a_test_of_its_own(block: Block) -> None:
+    (place,) = [one for begin, one in TOLD_ELSEWHERE.items() if block.text.startswith(begin)]
+    assert (ROOT / place).exists()
 
 
 @each_page

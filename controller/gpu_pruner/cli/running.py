@@ -41,6 +41,10 @@ from gpu_pruner.settings.schema import Settings
 
 _log = structlog.get_logger(__name__)
 _FINE, _FAILED = 0, 1
+_NO_PAST = (
+    "exporters are scraped from now on, so nothing is known of the window yet; "
+    "`run` fills it, and Prometheus would know it"
+)
 
 
 async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
@@ -136,6 +140,8 @@ async def once(settings: Settings, *, output: str) -> int:
     plan = report.plan
     if plan is None:
         raise PrunerError(report.failure)
+    if settings.prometheus is None:
+        sys.stderr.write(f"gpu-pruner: {_NO_PAST}\n")
     row = plan_row(plan, number=report.number)
     if output == "json":
         print_json(row)
