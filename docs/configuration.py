@@ -87,7 +87,10 @@ def default_of(field: FieldInfo) -> str:
 
 def commands() -> str:
     """Return a section for every command, and one table of all flags."""
-    every = [("", command_line), *command_line.commands.items()]
+    every = [("", command_line)]
+    for name, one in command_line.commands.items():
+        below = one.commands.items() if isinstance(one, click.Group) else ()
+        every += [(name, one), *((f"{name} {sub}", command) for sub, command in below)]
     shown = [(name, one) for name, one in every if not one.hidden]
     takers: dict[Row, list[str]] = {}
     for name, command in shown:

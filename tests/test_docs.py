@@ -193,6 +193,12 @@ def test_the_number_that_is_explained_is_the_default(name: str) -> None:
 
 
 COMMANDS: dict[str, click.Command] = {"": command_line, **command_line.commands}
+COMMANDS |= {
+    f"{name} {below}": command
+    for name, one in command_line.commands.items()
+    if isinstance(one, click.Group)
+    for below, command in one.commands.items()
+}
 
 
 @pytest.mark.parametrize("name", list(COMMANDS), ids=lambda name: name or "none")

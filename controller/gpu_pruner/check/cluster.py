@@ -11,9 +11,11 @@ from gpu_pruner.check.rights import Need
 from gpu_pruner.decide.breaker import GREATEST_SKEW_SECONDS
 from gpu_pruner.kube.resources import EVENTS, GOVERNORS, GPUWORKLOADS, OWNERS, Resource
 from gpu_pruner.model.cluster import ClusterView
+from gpu_pruner.model.orders import EVENT
 from gpu_pruner.model.rules import Mode
 from gpu_pruner.model.snapshot import ALL_HELD, Breaker
 from gpu_pruner.model.units import Seconds
+from gpu_pruner.settings.channels import ChannelsSettings
 
 GUARDS = ("gpu-pruner-levers", "gpu-pruner-books", "gpu-pruner-nothing-else")
 """Names of the policies, and of their bindings, in `deploy/kustomize/base/guard-rails.yaml`."""
@@ -164,6 +166,19 @@ def channels(answers: Mapping[Need, bool], *, mode: Mode) -> Iterator[Finding]:
     told = "Owners cannot be told: Events are the only channel, and a pause waits for a warning"
     fix = "grant create and patch on events: see rights"
     yield Finding(level=Level.FAIL, area=Area.CHANNELS, sentence=told, fix=fix)
+
+
+def outside(settings: ChannelsSettings) -> Iterator[Finding]:
+    """List the channels beside Events, and which of them a pause waits for."""
+    for one in settings.every():
+        kinds = ", ".join(sorted(kind.value for kind in one.messages))
+        counts = "" if one.counts_as_delivery else "; it does not count as delivery"
+        told = f"Channel {one.name} takes {kinds}{counts}"
+        yield Finding(level=Level.OK, area=Area.CHANNELS, sentence=told)
+    counting = settings.delivering()
+    if any(settings.every()) and EVENT not in counting:
+        told = f"A warning counts only when {' or '.join(sorted(counting))} confirmed it"
+        yield Finding(level=Level.OK, area=Area.CHANNELS, sentence=told)
 
 
 def _finding(level: Level, sentence: str, fix: str = "") -> Finding:

@@ -222,6 +222,7 @@ class Examination:
         for one in said:
             yield from hubs.findings(one, mode=mode)
         yield from cluster.channels(seen.answers, mode=mode)
+        yield from cluster.outside(self.settings.channels)
         yield from cluster.clocks(
             telemetry=None if screen is None or direct else screen.clock_skew_seconds,
             cluster=None if seen.view is None else seen.view.clock_skew_seconds,

@@ -20,6 +20,7 @@ from gpu_pruner.cli.completing import complete
 from gpu_pruner.cli.explain import explain
 from gpu_pruner.cli.given import loaded_from_flags, settings_from_flags, tell_without_effect
 from gpu_pruner.cli.migrate import migrate
+from gpu_pruner.cli.notifying import notify
 from gpu_pruner.cli.options import (
     controller_options,
     kubernetes_options,
@@ -166,6 +167,7 @@ def once(**flags: object) -> None:
 command_line.add_command(check)
 command_line.add_command(explain)
 command_line.add_command(migrate)
+command_line.add_command(notify)
 command_line.add_command(schema)
 
 
