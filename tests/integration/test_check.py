@@ -434,6 +434,7 @@ async def test_pods_that_may_not_be_seen_are_a_failure(tmp_path):
         it.cluster.faults.add(Fault(status=403, reason="Forbidden", path="/api/v1/pods"))
         await it.check()
     assert "forbidden (403)" in it.of(Level.FAIL, Area.CLUSTER)
+    assert "A cycle cannot begin" in it.of(Level.FAIL, Area.BREAKERS)
 
 
 async def test_without_our_kind_scale_down_fails_and_a_dry_run_is_warned(tmp_path):

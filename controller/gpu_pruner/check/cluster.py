@@ -13,7 +13,7 @@ from gpu_pruner.kube.resources import EVENTS, GOVERNORS, GPUWORKLOADS, OWNERS, R
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.orders import EVENT
 from gpu_pruner.model.rules import Mode
-from gpu_pruner.model.snapshot import ALL_HELD, Breaker
+from gpu_pruner.model.snapshot import ALL_HELD, SCREEN_FAILED, Breaker
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.settings.channels import ChannelsSettings
 
@@ -145,12 +145,24 @@ def breakers(found: Iterable[Breaker]) -> Iterator[Finding]:
     found = tuple(found)
     for one in found:
         sentence, fix = split(one.message)
+        if one.name == SCREEN_FAILED:
+            sentence, fix = "Why there is no complete telemetry stands above", "see telemetry"
         level = Level.WARN if one.name == ALL_HELD else Level.FAIL
         sentence = f"{one.name}: a cycle would do nothing now. {sentence}"
         yield Finding(level=level, area=Area.BREAKERS, sentence=sentence, fix=fix)
     if not found:
         sentence = "No breaker is open: a cycle would judge and, where due, warn"
         yield Finding(level=Level.OK, area=Area.BREAKERS, sentence=sentence)
+
+
+def unseen_breakers(failure: str) -> Finding:
+    """Say that no cycle can begin, because the cluster cannot be watched.
+
+    Args:
+        failure: why.
+    """
+    sentence = f"A cycle cannot begin, because the cluster cannot be watched: {split(failure)[0]}"
+    return Finding(level=Level.FAIL, area=Area.BREAKERS, sentence=sentence, fix="see cluster")
 
 
 def channels(answers: Mapping[Need, bool], *, mode: Mode) -> Iterator[Finding]:

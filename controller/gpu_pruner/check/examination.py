@@ -229,6 +229,7 @@ class Examination:
             source="Prometheus" if not direct else "the exporters",
         )
         if seen.view is None:
+            yield cluster.unseen_breakers(seen.failure)
             return
         if screen is not None:
             yield from self._judged(told, seen.view, direct=direct)

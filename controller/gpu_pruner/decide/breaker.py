@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from gpu_pruner.model.cluster import ClusterView
 from gpu_pruner.model.rules import LEAST_STEPS, Mode, Rules
-from gpu_pruner.model.snapshot import ALL_HELD, Breaker
+from gpu_pruner.model.snapshot import ALL_HELD, SCREEN_FAILED, Breaker
 from gpu_pruner.model.telemetry import Screen
 from gpu_pruner.model.units import MINUTE, Seconds
 
@@ -53,7 +53,7 @@ def find_breakers(
     if hold:
         found.append(_breaker(ALL_HELD, hold))
     if screen is None:
-        found.append(_breaker("ScreenFailed", f"No complete telemetry: {failure or 'no answer'}"))
+        found.append(_breaker(SCREEN_FAILED, f"No complete telemetry: {failure or 'no answer'}"))
     found.extend(_clock_skews(view, screen))
     limit = max(_LEAST_STALE_SECONDS, _STALE_CYCLES * rules.cycle_seconds)
     if not view.stale_seconds <= limit:

@@ -45,6 +45,9 @@ class Workload:
         return sum(pod.record.gpus for pod in self.pods)
 
 
+SCREEN_FAILED = "ScreenFailed"
+"""Name of the breaker that is open while telemetry is not complete."""
+
 ALL_HELD = "AllHeld"
 """Name of the one breaker that people open themselves: nothing is broken then."""
 

@@ -243,10 +243,19 @@ def test_clocks_are_told_before_they_stop_everything(skew: float, level: Level) 
 
 def test_a_hold_is_somebodys_will_and_every_other_breaker_a_failure() -> None:
     held, failed = cluster.breakers(
-        [Breaker(name=ALL_HELD, message="x"), Breaker(name="ScreenFailed", message="so; do that")]
+        [Breaker(name=ALL_HELD, message="x"), Breaker(name="WindowTooShort", message="so; do it")]
     )
     assert (held.level, failed.level) == (Level.WARN, Level.FAIL)
-    assert failed.fix == "do that"
+    assert failed.fix == "do it"
+
+
+def test_a_cause_that_is_told_elsewhere_is_not_told_twice() -> None:
+    [failed] = cluster.breakers(
+        [Breaker(name="ScreenFailed", message="it is slow; check its load")]
+    )
+    assert failed.level is Level.FAIL
+    assert "slow" not in failed.sentence
+    assert failed.fix == "see telemetry"
 
 
 def test_guard_rails_that_nobody_may_see_are_not_said_to_be_there() -> None:
