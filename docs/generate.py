@@ -32,10 +32,10 @@ from gpu_pruner.model import annotations
 from gpu_pruner.model.signals import Signal
 from gpu_pruner.model.verdict import Reason
 from gpu_pruner.observe.profiles import PROFILES, Field
-from gpu_pruner.record import explanation_rows, savings, statistics
+from gpu_pruner.record import explanation_rows, history, namespaces, savings, statistics
 from gpu_pruner.record import rows as plan_rows
 from gpu_pruner.record.metrics import METRICS
-from gpu_pruner.serve import explaining, handlers, reporting, wishes
+from gpu_pruner.serve import explaining, handlers, remembering, reporting, wishes
 from gpu_pruner.settings.editor_schema import schema_text
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -79,6 +79,12 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     statistics.Statistics,
     statistics.WindowedScaleDowns,
     statistics.IdleWorkloads,
+    history.Leaderboard,
+    history.History,
+    history.Act,
+    history.CalledWrong,
+    namespaces.NamespacesRow,
+    namespaces.NamespaceRow,
 )
 """What the routes answer, the whole before its parts."""
 
@@ -245,7 +251,7 @@ def http() -> str:
     """Return the routes, and what the fields of their answers mean."""
     reads = [
         (told["path"], f"{sentence(told['about'])} {inspect.getdoc(handler.get) or ''}".strip())
-        for module in (handlers, explaining, reporting)
+        for module in (handlers, explaining, remembering, reporting)
         for told, handler in routes_of(module)
     ]
     writes = [

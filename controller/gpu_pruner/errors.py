@@ -15,7 +15,8 @@
     ├── HubError(status)              a JupyterHub could not be used
     ├── NotificationError             a message was not delivered
     ├── ActionRefused(reason)         a last check before an act said no
-    └── LedgerError                   history could not be written
+    └── LedgerError                   history could not be written or read
+        └── LedgerBusy                too many ask about it at once
 
 Adapters translate library errors into these and chain the cause. Messages never carry
 tokens, URLs with credentials, or bodies longer than 256 characters.
@@ -106,7 +107,11 @@ class ActionRefused(PrunerError):
 
 
 class LedgerError(PrunerError):
-    """History could not be written. Deciding never depends on it."""
+    """History could not be written or read. Deciding never depends on it."""
+
+
+class LedgerBusy(LedgerError):
+    """So many ask about history that one more would wait too long."""
 
 
 @contextmanager

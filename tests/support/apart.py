@@ -25,6 +25,9 @@ APART: Mapping[str, str] = {
     "gpu-pruner explain jupyterserver/jhub/jupyter-alice": _HUB,
     "kubectl annotate pod jupyter-alice -n jhub gpu-pruner.io/exempt=true": _HUB,
     "gpu-pruner resume jupyterserver/jhub/jupyter-alice": _HUB,
+    "gpu-pruner resume deployment/team-a/train --wrong 'it was training, on the encoder alone'": (
+        "takes a pause by what was measured; tests/lab/test_product_wrong.py types the like"
+    ),
 }
 """Commands, as they are typed."""
 

@@ -15,6 +15,13 @@ from dataclasses import dataclass
 from gpu_pruner.model.annotations import NOTEBOOK_STOPPED, PAUSED
 from gpu_pruner.sim.tree import JsonObject
 
+WRONG: JsonObject = {
+    "wrongPause": "d-1",
+    "wrongAt": "2026-01-01T00:00:00Z",
+    "wrongBy": "ada",
+    "wrongReason": "it was training",
+}
+
 MERGE = "application/merge-patch+json"
 
 RUNNING = "/apis/apps/v1/namespaces/{team}/deployments/running"
@@ -228,6 +235,8 @@ def _wishes(book: str) -> Iterator[Write]:
         ("a keep of nobody's", {"keepUntil": "2031-01-01T00:00:00Z", "keepBy": None}),
         ("a keep in nobody's name", {"keepBy": ""}),
         ("half a keep taken back", {"keepBy": None}),
+        ("a pause called wrong in somebody's name", WRONG),
+        ("who called a pause wrong", {"wrongBy": "ada"}),
     ):
         yield Write(wrong, "PATCH", book, {"spec": dict(spec)})
 

@@ -16,6 +16,7 @@ from gpu_pruner.act.checks import (
     Freshness,
     changed_since,
     lever_refusal,
+    no_record,
     nothing_to_restore,
     record_on,
     root_refusal,
@@ -130,6 +131,32 @@ class Actor:
             As for `pause`. DONE also where somebody restarted it already.
         """
         return await _concluded(root, "restore", self._restore(root, by, why))
+
+    async def recorded(self, root: RootRef) -> tuple[RootRef, PauseRecord]:
+        """Return the record of a root's last pause of ours, with the root's uid.
+
+        It need not be paused any more: a record stays until we restore, or it is paused anew.
+
+        Args:
+            root: an empty uid means whatever has that name now.
+
+        Raises:
+            ActionRefused: there is none, or no such root.
+            ClusterError: no usable answer.
+        """
+        if root.kind == jupyterhub.KIND:
+            return await self._servers.recorded(root)
+        target = await look(self._client, self._levers, root)
+        book = await self._book_of(target.root)
+        records = (
+            record_on(target.lever, target.live),
+            record_on(target.own, target.top),
+            book.pause if book else None,
+        )
+        for record in records:
+            if record is not None:
+                return target.root, record
+        raise ActionRefused(no_record(target.root))
 
     async def _write_book(self, root: RootRef, book: Book) -> tuple[Result, str]:
         await self._books.write(root, book)

@@ -112,3 +112,11 @@ def nothing_to_restore(root: RootRef) -> str:
         "record was removed, or somebody stopped it again after a restart; "
         f"start it with: {resume_command(root, pause=None)}"
     )
+
+
+def no_record(root: RootRef) -> str:
+    """Return why nothing can be said of a pause."""
+    return (
+        f"there is no record of a pause of ours on {root.ref}: it was never paused, or it is over "
+        f"and settled; keep it with: gpu-pruner exempt {root.ref}"
+    )

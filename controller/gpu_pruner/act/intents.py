@@ -18,7 +18,8 @@ from gpu_pruner.act.levers import Levers
 from gpu_pruner.act.ports import Cluster
 from gpu_pruner.act.wishes import intent_of
 from gpu_pruner.errors import ActionRefused, Conflict, NotFound
-from gpu_pruner.kube.gpuworkloads import LONGEST_NAME, LONGEST_REASON, manifest_for, name_for
+from gpu_pruner.kube.gpuworkload_spec import LONGEST_NAME, LONGEST_REASON
+from gpu_pruner.kube.gpuworkloads import manifest_for, name_for
 from gpu_pruner.kube.resources import GPUWORKLOADS
 from gpu_pruner.model.units import Timestamp, rfc3339
 from gpu_pruner.model.workload import Intent, Release, RootRef
@@ -102,32 +103,33 @@ async def ask(
     """
     if isinstance(wish, Release):
         _check_release(await intent_of(client, root), wish)
-    name, spec = object_name or name_for(root), _fields(wish)
+    name, spec = object_name or name_for(root), fields_of(wish)
     try:
         await client.patch(GPUWORKLOADS, name, {"spec": spec}, namespace=root.namespace)
     except NotFound:
         if not isinstance(wish, Withdrawal):
-            await _create(client, root, spec, levers=levers or Levers())
+            await create(client, root, spec, levers=levers or Levers())
 
 
-def _fields(wish: Wish) -> Spec:
+def fields_of(wish: Wish) -> Spec:
     """Return what a wish changes in the spec."""
     match wish:
         case Keep():
-            told = {"keepUntil": rfc3339(wish.until)} | _signed("keep", wish.by, wish.reason)
+            told = {"keepUntil": rfc3339(wish.until)} | signed("keep", wish.by, wish.reason)
             return {**_EMPTY[Kind.RELEASE], **told}
         case Exempt():
             until = None if wish.until is None else rfc3339(wish.until)
-            told = _signed("exempt", wish.by, wish.reason)
+            told = signed("exempt", wish.by, wish.reason)
             return {**_EMPTY[Kind.RELEASE], "exempt": True, "exemptUntil": until, **told}
         case Release():
-            told = {"releaseAt": rfc3339(wish.at)} | _signed("release", wish.by, wish.reason)
+            told = {"releaseAt": rfc3339(wish.at)} | signed("release", wish.by, wish.reason)
             return {**_EMPTY[Kind.KEEP], "release": True, **told}
         case Withdrawal():
             return _EMPTY[wish.of]
 
 
-def _signed(kind: str, by: str, reason: str) -> dict[str, str]:
+def signed(kind: str, by: str, reason: str) -> dict[str, str]:
+    """Return who wishes something, and why, as fields of the spec."""
     return {f"{kind}By": by[:LONGEST_NAME], f"{kind}Reason": reason[:LONGEST_REASON]}
 
 
@@ -146,7 +148,13 @@ def _check_release(intent: Intent, release: Release) -> None:
         raise ActionRefused(f"it is kept by {who} until {until}; a release does not end that")
 
 
-async def _create(client: Cluster, root: RootRef, spec: Spec, *, levers: Levers) -> None:
+async def create(client: Cluster, root: RootRef, spec: Spec, *, levers: Levers) -> None:
+    """Make the root's GPUWorkload with a wish in it.
+
+    Raises:
+        ActionRefused: the GPUWorkload kind, or the namespace, does not exist.
+        ClusterError: no usable answer.
+    """
     lever = levers.find(root.kind, root.group)
     manifest = dict(manifest_for(root, lever.resource if lever else None))
     about = manifest["spec"]

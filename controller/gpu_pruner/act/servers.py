@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from gpu_pruner.act.announcing import Announcer
-from gpu_pruner.act.checks import Freshness
+from gpu_pruner.act.checks import Freshness, no_record
 from gpu_pruner.act.live import LiveOwner
 from gpu_pruner.act.pause_record import MAX_BY, MAX_WHY
 from gpu_pruner.act.ports import Cluster, Hub
@@ -121,6 +121,14 @@ class JupyterServers:
         await hub.start(name)
         note = await self.announcer.note_restore(kept.root, kept.book, by=by, why=why)
         return Result.DONE, f"{who} is being started, with the options that it had{note}"
+
+    async def recorded(self, root: RootRef) -> tuple[RootRef, PauseRecord]:
+        """Return the record of a server's pause that stands; see `Actor.recorded`."""
+        kept = await book_about(self.announcer.books, self.client, root)
+        record = kept.book.pause if kept is not None else None
+        if kept is None or record is None or server_in(kept) is None:
+            raise ActionRefused(no_record(root))
+        return kept.root, record
 
     async def _still(self, hub: Hub, found: _Running) -> None:
         """Pass where the very start that was looked at goes on.

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from gpu_pruner import __version__
+from gpu_pruner.act.intents import LONGEST_REASON
 from gpu_pruner.cli import running
 from gpu_pruner.cli.backtest import backtest
 from gpu_pruner.cli.check import check
@@ -185,13 +186,24 @@ def pause(reference: str, reason: str, **flags: object) -> None:
 
 @command_line.command()
 @click.argument("reference", metavar="REF")
+@click.option(
+    "--wrong",
+    type=REASON,
+    metavar="WHY",
+    help="The pause was wrong, and why: it counts as a false positive, and the workload is exempt "
+    "for 24 hours.",
+)
 @kubernetes_options
-def resume(reference: str, **flags: object) -> None:
+def resume(reference: str, wrong: str | None, **flags: object) -> None:
     """Give one paused workload back its exact former size."""
+    if wrong == "":
+        raise click.BadParameter(
+            f"say why, in 1 to {LONGEST_REASON} characters", param_hint="--wrong"
+        )
     configure_logging(str(flags["log_format"]), level=logging.WARNING)
     settings = settings_from_flags(flags)
     root = parse_reference(reference, custom=settings.custom_levers)
-    complete(lambda: running.resume(settings, root))
+    complete(lambda: running.resume(settings, root, wrong=wrong or ""))
 
 
 command_line.add_command(keep)

@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from gpu_pruner.act.actor import Actor
+from gpu_pruner.act.complaints import Wrong, complain
 from gpu_pruner.act.levers import Levers
 from gpu_pruner.cli.ending import call_at_the_end_of_stdin
 from gpu_pruner.cli.explainer import Explainer
@@ -23,13 +24,15 @@ from gpu_pruner.cli.posting import weekly_report
 from gpu_pruner.cli.printing import print_json, print_plan
 from gpu_pruner.cli.reloading import SettingsFile
 from gpu_pruner.cli.reporter import Reporter
-from gpu_pruner.cli.wiring import connected, jupyter_hubs, telemetry_source
+from gpu_pruner.cli.wiring import archive, connected, jupyter_hubs, telemetry_source
 from gpu_pruner.errors import ActionRefused, PrunerError
 from gpu_pruner.kube.client import ClusterClient
+from gpu_pruner.kube.reviews import our_name
 from gpu_pruner.loop.runner import run_forever
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.orders import Outcome, PauseOrder, Result
 from gpu_pruner.model.rules import Mode
+from gpu_pruner.model.units import Timestamp, rfc3339
 from gpu_pruner.model.workload import RootRef
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.rows import plan_row
@@ -67,7 +70,7 @@ async def run(settings: Settings, *, file: SettingsFile | None = None) -> int:
         clock,
         cycle_seconds=settings.cycle_seconds,
         keep_cap_seconds=settings.keep_cap_seconds,
-        voices=Voices(people=desk, explainer=explainer, reports=Reporter(settings, clock)),
+        voices=_voices(settings, clock, desk, explainer),
     )
     weekly = weekly_report(settings, clock, board)
     listener = Listener(
@@ -99,6 +102,16 @@ def _tell_the_end(posting: asyncio.Future[None]) -> None:
     """Say that no weekly report comes any more: pruning goes on without."""
     if not posting.cancelled():
         _log.error("weekly reports stopped unexpectedly", exc_info=posting.exception())
+
+
+def _voices(settings: Settings, clock: Clock, desk: Desk, explainer: Explainer) -> Voices:
+    """Return who answers over HTTP what the board cannot.
+
+    Raises:
+        ConfigurationError: the driver of the ledger's database is not installed.
+    """
+    reports, past = Reporter(settings, clock), archive(settings)
+    return Voices(people=desk, explainer=explainer, reports=reports, archive=past)
 
 
 async def _work(
@@ -174,12 +187,33 @@ async def pause(settings: Settings, root: RootRef, *, reason: str) -> int:
     return _told(outcome, hint=f"Undo it with: gpu-pruner resume {root.ref}\n")
 
 
-async def resume(settings: Settings, root: RootRef) -> int:
-    """Restore one root by a person's decision; raises as `pause` does."""
-    async with _acting(settings, clock_from_environment()) as (client, actor):
-        await must_exist(client, root, levers=Levers.of_settings(settings.custom_levers))
-        outcome = await actor.restore(root, by=_person(), why="resumed with the command line")
-    return _told(outcome)
+async def resume(settings: Settings, root: RootRef, *, wrong: str = "") -> int:
+    """Restore one root by a person's decision; raises as `pause` does.
+
+    Args:
+        settings: for the API server and the levers.
+        root: what was named.
+        wrong: why its pause was wrong; empty where it was not. That is written first, because a
+            restore removes the record: whoever is interrupted can just say it again.
+    """
+    clock = clock_from_environment()
+    levers = Levers.of_settings(settings.custom_levers)
+    why, hint = "resumed with the command line", ""
+    async with _acting(settings, clock) as (client, actor):
+        await must_exist(client, root, levers=levers)
+        if wrong:
+            found, record = await actor.recorded(root)
+            said = Wrong(by=await our_name(client), reason=wrong, at=clock.now())
+            until = await complain(client, found, record, said, levers=levers)
+            why, hint = f"its pause was wrong: {wrong}", _counted(until)
+        outcome = await actor.restore(root, by=_person(), why=why)
+    return _told(outcome, hint=hint)
+
+
+def _counted(until: Timestamp | None) -> str:
+    """Say what came of a complaint."""
+    end = "for good" if until is None else f"until {rfc3339(until)}"
+    return f"It is exempt {end}, and its pause counts as a false positive.\n"
 
 
 @asynccontextmanager

@@ -43,6 +43,7 @@ from gpu_pruner.record.board import Board
 from gpu_pruner.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from gpu_pruner.record.ledger.archive import Archive
     from gpu_pruner.record.ledger.writer import Ledger
 
 _log = structlog.get_logger(__name__)
@@ -182,6 +183,19 @@ def _ledger(settings: Settings) -> Ledger:
     from gpu_pruner.record.ledger.writer import opened  # noqa: PLC0415 - 0.4 s, where it is wanted
 
     return opened(settings.ledger)
+
+
+def archive(settings: Settings) -> Archive | None:
+    """Return who tells of the past over HTTP; None where no history is kept.
+
+    Raises:
+        ConfigurationError: the database's driver is not installed.
+    """
+    if not settings.ledger.is_on:
+        return None
+    from gpu_pruner.record.ledger.archive import Archive  # noqa: PLC0415 - as above
+
+    return Archive(settings.ledger)
 
 
 async def _start_watching(watch: ClusterWatch, board: Board, *, patient: bool) -> None:

@@ -118,7 +118,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
         Going back to `WATCHING` clears the book, but for what outlives a warning: the moment of the
         last pause, which the hourly budget counts, the keep that the cap counts from, who took a
-        pause back, and the alerts that are still open.
+        pause back, which pause is counted as wrong, and the alerts that are still open.
         """
         told = self.book if book is None else book
         if phase is Phase.WATCHING and told.phase is not Phase.WATCHING:
@@ -130,6 +130,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 reverted_by=told.reverted_by,
                 contested_by=told.contested_by,
                 contested_until=told.contested_until,
+                counted_wrong=told.counted_wrong,
                 resource_version=told.resource_version,
                 object_name=told.object_name,
             )
@@ -234,7 +235,7 @@ def written(standing: Standing, step: Step) -> Book:
     A workload that was never nominated has no book, and gets none for being active. A book that is
     back at `WATCHING` follows what people wish, but not every change of the evidence.
     """
-    new = _with_keep(standing, step.book)
+    new = _with_complaint(standing, _with_keep(standing, step.book))
     reason = Reason.WARNED if step.reason is Reason.WARNING else step.reason
     is_old = new is standing.book or new == standing.book
     if is_old and not _is_news(standing, reason):
@@ -269,3 +270,11 @@ def _with_keep(standing: Standing, book: Book) -> Book:
     if book.long_keep_read_at is not None and abs(book.long_keep_read_at - read_at) < 1.0:
         return book
     return replace(book, long_keep_until=kept.asked_until, long_keep_read_at=read_at)
+
+
+def _with_complaint(standing: Standing, book: Book) -> Book:
+    """Remember that a pause was called wrong; the cycle that writes so is the one that counts."""
+    said = standing.workload.intent.complaint
+    if said is None or said.pause == book.counted_wrong:
+        return book
+    return replace(book, counted_wrong=said.pause)

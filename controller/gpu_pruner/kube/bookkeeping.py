@@ -14,19 +14,14 @@ from typing import TypedDict
 
 import msgspec
 
-from gpu_pruner.kube.gpuworkloads import (
-    GPUWorkload,
-    GPUWorkloadSpec,
-    GPUWorkloadStatus,
-    PauseStatus,
-    RootReference,
-)
+from gpu_pruner.kube.gpuworkload_spec import GPUWorkloadSpec, RootReference
+from gpu_pruner.kube.gpuworkloads import GPUWorkload, GPUWorkloadStatus, PauseStatus
 from gpu_pruner.kube.resources import group_of
 from gpu_pruner.kube.wire import Meta
 from gpu_pruner.model.book import Book, PauseRecord, Phase
 from gpu_pruner.model.cluster import Bookkeeping
 from gpu_pruner.model.units import Timestamp, parse_rfc3339
-from gpu_pruner.model.workload import Intent, Release, RootRef
+from gpu_pruner.model.workload import Complaint, Intent, Release, RootRef
 
 
 class _RootOnly(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -80,6 +75,7 @@ def merged(one: Bookkeeping, other: Bookkeeping) -> Bookkeeping:
         keeper,
         keep_reason=keeper.keep_reason or first.keep_reason or second.keep_reason,
         release=_earlier(first.release, second.release),
+        complaint=_later(first.complaint, second.complaint),
         **_exemption(first, second),
     )
     return replace(one, intent=intent)
@@ -115,6 +111,12 @@ def _earlier(first: Release | None, second: Release | None) -> Release | None:
     return min(first, second, key=lambda one: one.at)
 
 
+def _later(first: Complaint | None, second: Complaint | None) -> Complaint | None:
+    """Return the complaint that was made last."""
+    made = [one for one in (first, second) if one is not None]
+    return max(made, key=lambda one: one.at, default=None)
+
+
 def _root(stored: GPUWorkload) -> RootRef | None:
     """Return the root from the spec, else from the owner reference that we put there."""
     namespace = stored.metadata.namespace
@@ -144,7 +146,8 @@ def _intent(spec: msgspec.Raw) -> tuple[Intent, tuple[str, ...]]:
         exempt_until = _moment(wish.exempt_until)
     except ValueError:
         return _exempt(f"exemptUntil {wish.exempt_until!r:.60} is not a time, so it is exempt")
-    release, problems = _release(wish)
+    release, odd_release = _release(wish)
+    complaint, odd_complaint = _complaint(wish)
     intent = Intent(
         keep_until=keep_until,
         keep_by=wish.keep_by or "",
@@ -154,8 +157,9 @@ def _intent(spec: msgspec.Raw) -> tuple[Intent, tuple[str, ...]]:
         exempt_by=wish.exempt_by or "",
         exempt_reason=wish.exempt_reason or "",
         release=release,
+        complaint=complaint,
     )
-    return intent, problems
+    return intent, (*odd_release, *odd_complaint)
 
 
 def _release(wish: GPUWorkloadSpec) -> tuple[Release | None, tuple[str, ...]]:
@@ -169,6 +173,30 @@ def _release(wish: GPUWorkloadSpec) -> tuple[Release | None, tuple[str, ...]]:
     if at is None:
         return None, ("release is set without releaseAt, so it is not released",)
     return Release(at=at, by=wish.release_by or "", reason=wish.release_reason or ""), ()
+
+
+def _complaint(wish: GPUWorkloadSpec) -> tuple[Complaint | None, tuple[str, ...]]:
+    """Return a complaint; one of which nobody knows what it is about, or when it was made, is none.
+
+    It keeps nothing from being paused: that is what the exemption beside it is for.
+    """
+    if not wish.wrong_pause:
+        return None, ()
+    try:
+        at, paused_at = _moment(wish.wrong_at), _moment(wish.wrong_paused_at)
+    except ValueError as error:
+        return None, (f"wrongAt or wrongPausedAt: {error}, so no pause is called wrong",)
+    if at is None:
+        return None, ("wrongPause is set without wrongAt, so no pause is called wrong",)
+    complaint = Complaint(
+        pause=wish.wrong_pause,
+        at=at,
+        by=wish.wrong_by or "",
+        reason=wish.wrong_reason or "",
+        evidence=wish.wrong_evidence or "",
+        paused_at=paused_at,
+    )
+    return complaint, ()
 
 
 def _exempt(problem: str) -> tuple[Intent, tuple[str, ...]]:
@@ -209,6 +237,7 @@ def _to_book(status: GPUWorkloadStatus) -> Book:
         reverted_by=status.reverted_by or "",
         contested_by=status.contested_by or "",
         contested_until=_moment(status.contested_until),
+        counted_wrong=status.counted_wrong or "",
     )
 
 

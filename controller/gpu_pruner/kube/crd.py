@@ -14,10 +14,11 @@ import click
 import yaml
 from msgspec import inspect
 
-from gpu_pruner.kube.gpuworkloads import GPUWorkloadSpec, GPUWorkloadStatus
+from gpu_pruner.kube.gpuworkload_spec import GPUWorkloadSpec
+from gpu_pruner.kube.gpuworkloads import GPUWorkloadStatus
 from gpu_pruner.kube.resources import GPUWORKLOADS
 
-_HEADER = "# Made by `python -m gpu_pruner.kube.crd --write FILE` from kube/gpuworkloads.py.\n"
+_HEADER = "# Made by `python -m gpu_pruner.kube.crd --write FILE` from kube/gpuworkload*.py.\n"
 _ABOUT = (
     "A workload that holds GPUs: what people want of it, and what the controller found and did."
 )

@@ -1,7 +1,8 @@
 """The `GPUWorkload` object: its type, its name, and how it is made and patched.
 
-The Structs here are the one definition of the CRD: `kube.crd` writes ``deploy/crds`` from them,
-and `kube.bookkeeping` reads objects with them. Nothing here sends anything; `act` does.
+The Structs here and in `kube.gpuworkload_spec` are the one definition of the CRD: `kube.crd` writes
+``deploy/crds`` from them, and `kube.bookkeeping` reads objects with them. Nothing here sends
+anything; `act` does.
 
 The status keeps times to the second, as the API server writes them. `whole_seconds` rounds a
 book the same way, so that a book that was written and read back is equal to itself.
@@ -12,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import msgspec
 
 from gpu_pruner.errors import ClusterError
+from gpu_pruner.kube.gpuworkload_spec import TIME, Time
 from gpu_pruner.kube.resources import GPUWORKLOADS, JUPYTERSERVERS, Resource, resource_for
 from gpu_pruner.kube.wire import Meta
 from gpu_pruner.model.book import Book, PauseRecord, Phase
@@ -29,117 +31,7 @@ _NAME_LIMIT = 63
 _UID_SHOWN = 8
 
 _About = msgspec.Meta
-_TIME = {"format": "date-time"}
 _NOT_NEGATIVE = {"minimum": 0}
-_IMMUTABLE = {
-    "x-kubernetes-validations": [
-        {"rule": "self == oldSelf", "message": "rootRef cannot be changed"}
-    ]
-}
-
-# Bounds stand in the schema only: what an older schema let in must still be readable.
-
-
-LONGEST_NAME = 256
-"""Characters of a person's name in a wish."""
-LONGEST_REASON = 1024
-"""Characters of the reason of a wish."""
-
-
-def _name(longest: int) -> dict[str, int]:
-    return {"minLength": 1, "maxLength": longest}
-
-
-def _longest(characters: int) -> dict[str, int]:
-    return {"maxLength": characters}
-
-
-Time: TypeAlias = str
-"""RFC 3339 text."""
-
-
-class RootReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The object whose size is paused and restored. Another uid is another workload."""
-
-    api_version: Annotated[
-        str,
-        _About(description="API group and version of the root.", extra_json_schema=_name(317)),
-    ]
-    kind: Annotated[str, _About(description="Kind of the root.", extra_json_schema=_name(63))]
-    name: Annotated[
-        str,
-        _About(
-            description="Name of the root, in the same namespace.", extra_json_schema=_name(253)
-        ),
-    ]
-    uid: Annotated[str, _About(description="uid of the root.", extra_json_schema=_name(128))]
-
-
-class GPUWorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What people want of the workload."""
-
-    root_ref: Annotated[
-        RootReference,
-        _About(
-            description="The workload's root; it cannot be changed.", extra_json_schema=_IMMUTABLE
-        ),
-    ]
-    keep_until: Annotated[
-        Time | None,
-        _About(
-            description="Keep the workload until this time; capped by policy when it is read.",
-            extra_json_schema=_TIME,
-        ),
-    ] = None
-    keep_by: Annotated[
-        str | None,
-        _About(description="Who asked to keep it.", extra_json_schema=_longest(LONGEST_NAME)),
-    ] = None
-    keep_reason: Annotated[
-        str | None,
-        _About(description="Why it is to be kept.", extra_json_schema=_longest(LONGEST_REASON)),
-    ] = None
-    exempt: Annotated[
-        bool | None, _About(description="Never pause the workload while this is true.")
-    ] = None
-    exempt_until: Annotated[
-        Time | None,
-        _About(
-            description="The exemption ends then; absent: it is for good.", extra_json_schema=_TIME
-        ),
-    ] = None
-    exempt_by: Annotated[
-        str | None, _About(description="Who exempted it.", extra_json_schema=_longest(LONGEST_NAME))
-    ] = None
-    exempt_reason: Annotated[
-        str | None,
-        _About(description="Why it is exempt.", extra_json_schema=_longest(LONGEST_REASON)),
-    ] = None
-    release: Annotated[
-        bool | None,
-        _About(
-            description="The GPUs are needed no longer: pause it without waiting. Only with "
-            "releaseAt, and for half an hour from then."
-        ),
-    ] = None
-    release_at: Annotated[
-        Time | None,
-        _About(
-            description="When they were given back; pods that were made later are not meant.",
-            extra_json_schema=_TIME,
-        ),
-    ] = None
-    release_by: Annotated[
-        str | None,
-        _About(description="Who gave them back.", extra_json_schema=_longest(LONGEST_NAME)),
-    ] = None
-    release_reason: Annotated[
-        str | None,
-        _About(
-            description="Why they are needed no longer.",
-            extra_json_schema=_longest(LONGEST_REASON),
-        ),
-    ] = None
 
 
 class PauseStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -148,7 +40,7 @@ class PauseStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     lever: Annotated[str, _About(description="Kind of the object that was patched.")]
     uid: Annotated[str, _About(description="uid of that object.")]
     generation: Annotated[int, _About(description="Its generation before the patch.")]
-    at: Annotated[Time, _About(description="When.", extra_json_schema=_TIME)]
+    at: Annotated[Time, _About(description="When.", extra_json_schema=TIME)]
     decision: Annotated[str, _About(description="Decision id, as in the log.")]
     why: Annotated[str, _About(description="The evidence, in a sentence.")]
     by: Annotated[str, _About(description="Who ordered it.")]
@@ -189,13 +81,13 @@ class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ] = None
     idle_since: Annotated[
         Time | None,
-        _About(description="No work was seen since then.", extra_json_schema=_TIME),
+        _About(description="No work was seen since then.", extra_json_schema=TIME),
     ] = None
     nominated_at: Annotated[
-        Time | None, _About(description="First found idle.", extra_json_schema=_TIME)
+        Time | None, _About(description="First found idle.", extra_json_schema=TIME)
     ] = None
     warned_at: Annotated[
-        Time | None, _About(description="The warning was delivered.", extra_json_schema=_TIME)
+        Time | None, _About(description="The warning was delivered.", extra_json_schema=TIME)
     ] = None
     warned_via: Annotated[
         tuple[str, ...] | None, _About(description="Channels that confirmed the warning.")
@@ -204,25 +96,23 @@ class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         str | None, _About(description="Mode of the controller when it warned.")
     ] = None
     pause_at: Annotated[
-        Time | None, _About(description="The pause is due.", extra_json_schema=_TIME)
+        Time | None, _About(description="The pause is due.", extra_json_schema=TIME)
     ] = None
     frozen_since: Annotated[
         Time | None,
-        _About(
-            description="The deadline moves with the clock since then.", extra_json_schema=_TIME
-        ),
+        _About(description="The deadline moves with the clock since then.", extra_json_schema=TIME),
     ] = None
     paused_at: Annotated[
-        Time | None, _About(description="The pause was ordered.", extra_json_schema=_TIME)
+        Time | None, _About(description="The pause was ordered.", extra_json_schema=TIME)
     ] = None
     pause: Annotated[PauseStatus | None, _About(description="What was taken.")] = None
     long_keep_until: Annotated[
         Time | None,
-        _About(description="End of a keep beyond the cap, as asked for.", extra_json_schema=_TIME),
+        _About(description="End of a keep beyond the cap, as asked for.", extra_json_schema=TIME),
     ] = None
     long_keep_read_at: Annotated[
         Time | None,
-        _About(description="The cap of that keep counts from here.", extra_json_schema=_TIME),
+        _About(description="The cap of that keep counts from here.", extra_json_schema=TIME),
     ] = None
     alerts_in: Annotated[
         tuple[str, ...] | None,
@@ -236,7 +126,11 @@ class GPUWorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ] = None
     contested_until: Annotated[
         Time | None,
-        _About(description="It is left alone until then.", extra_json_schema=_TIME),
+        _About(description="It is left alone until then.", extra_json_schema=TIME),
+    ] = None
+    counted_wrong: Annotated[
+        str | None,
+        _About(description="Decision id of the last pause that was called wrong and is counted."),
     ] = None
 
 
@@ -351,6 +245,7 @@ def _to_wire(book: Book) -> GPUWorkloadStatus:
         reverted_by=book.reverted_by or None,
         contested_by=book.contested_by or None,
         contested_until=_written(book.contested_until),
+        counted_wrong=book.counted_wrong or None,
     )
 
 

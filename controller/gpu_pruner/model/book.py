@@ -84,6 +84,8 @@ class Book:
     contested_by: str = ""
     """Field manager that we leave the workload to."""
     contested_until: Timestamp | None = None
+    counted_wrong: str = ""
+    """Decision id of the last pause that somebody called wrong, from when that is counted."""
     resource_version: str = ""
     """Of the GPUWorkload; empty where none exists yet. Not part of the status."""
     object_name: str = ""

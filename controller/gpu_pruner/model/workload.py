@@ -192,6 +192,21 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """Somebody says that a pause of ours was wrong: the workload was in use. Never decides."""
+
+    pause: str
+    """Decision id of that pause: what is said of it twice is one complaint."""
+    at: Timestamp
+    """When it was said."""
+    by: str = ""
+    reason: str = ""
+    evidence: str = ""
+    """The sentence that the pause rested on, as its record had it when this was said."""
+    paused_at: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
     """What people want of a workload: `GPUWorkload.spec`. Caps are enforced on reading."""
 
@@ -204,6 +219,7 @@ class Intent:
     exempt_by: str = ""
     exempt_reason: str = ""
     release: Release | None = None
+    complaint: Complaint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

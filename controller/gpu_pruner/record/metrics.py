@@ -183,6 +183,12 @@ METRICS: tuple[MetricDefinition, ...] = (
         lambda board: _one(board.totals.prevented),
     ),
     MetricDefinition(
+        "gpu_pruner_false_positives_total",
+        COUNTER,
+        "Pauses that somebody called wrong; each counted once, by the leader that heard of it.",
+        lambda board: _one(board.totals.false_positives),
+    ),
+    MetricDefinition(
         "gpu_pruner_cycle_duration_seconds",
         HISTOGRAM,
         "How long a cycle took.",

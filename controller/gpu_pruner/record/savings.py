@@ -6,14 +6,14 @@ table, and what has no price is told beside it in hours, never as 0.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import msgspec
 
 from gpu_pruner.model.units import HOUR, rfc3339
-from gpu_pruner.record.ledger.usage import PAUSED, Usage, Use
+from gpu_pruner.record.ledger.uses import PAUSED, Usage, Use, Wrong
 from gpu_pruner.settings.prices import PriceTable
 
 _CENT = Decimal("0.01")
@@ -44,6 +44,8 @@ class SavingsRow(msgspec.Struct, frozen=True, rename="camel"):
     """Nothing could be said: neither idle nor at work."""
     returned_gpu_hours: float
     """GPUs held before a pause, for as long as it lasted."""
+    false_positives: int | None
+    """Pauses that somebody called wrong; null for a model, of which no pause is."""
     idle_cost: Cost | None = None
     """Absent without a price table."""
     returned_cost: Cost | None = None
@@ -77,28 +79,48 @@ def savings(usage: Usage, prices: PriceTable | None) -> Savings:
         end=rfc3339(usage.end),
         history_begins=None if first is None else rfc3339(first),
         currency=prices.currency if prices else None,
-        total=_row("", usage.uses, prices),
-        namespaces=_rows(usage.uses, prices, by=lambda use: use.namespace),
-        owners=_rows(usage.uses, prices, by=lambda use: use.owner),
-        workloads=_rows(usage.uses, prices, by=lambda use: use.workload),
-        models=_rows(usage.uses, prices, by=lambda use: use.model),
+        total=_row("", usage.uses, prices, wrong=sum(one.count for one in usage.wrong)),
+        namespaces=_rows(usage, prices, by=lambda one: one.namespace),
+        owners=_rows(usage, prices, by=lambda one: one.owner),
+        workloads=_rows(usage, prices, by=lambda one: one.workload),
+        models=_models(usage.uses, prices),
         models_without_price=tuple(unpriced),
     )
 
 
 def _rows(
-    uses: Iterable[Use], prices: PriceTable | None, *, by: Callable[[Use], str]
+    usage: Usage, prices: PriceTable | None, *, by: Callable[[Use | Wrong], str]
 ) -> tuple[SavingsRow, ...]:
+    parts = _parts(usage.uses, by=by)
+    wrong: Counter[str] = Counter()
+    for one in usage.wrong:
+        wrong[by(one)] += one.count
+    names = parts.keys() | wrong.keys()
+    return _sorted(_row(name, parts.get(name, []), prices, wrong=wrong[name]) for name in names)
+
+
+def _models(uses: Iterable[Use], prices: PriceTable | None) -> tuple[SavingsRow, ...]:
+    parts = _parts(uses, by=lambda use: use.model)
+    return _sorted(_row(name, part, prices, wrong=None) for name, part in parts.items())
+
+
+def _parts(uses: Iterable[Use], *, by: Callable[[Use], str]) -> dict[str, list[Use]]:
     parts: defaultdict[str, list[Use]] = defaultdict(list)
     for use in uses:
         parts[by(use)].append(use)
-    rows = (_row(name, part, prices) for name, part in parts.items())
+    return parts
+
+
+def _sorted(rows: Iterable[SavingsRow]) -> tuple[SavingsRow, ...]:
+    """Return rows in the order of `Savings`."""
     return tuple(
         sorted(rows, key=lambda row: (-row.idle_gpu_hours, -row.returned_gpu_hours, row.name))
     )
 
 
-def _row(name: str, uses: Iterable[Use], prices: PriceTable | None) -> SavingsRow:
+def _row(
+    name: str, uses: Iterable[Use], prices: PriceTable | None, *, wrong: int | None
+) -> SavingsRow:
     of_state: defaultdict[str, list[Use]] = defaultdict(list)
     for use in uses:
         of_state[use.state].append(use)
@@ -110,6 +132,7 @@ def _row(name: str, uses: Iterable[Use], prices: PriceTable | None) -> SavingsRo
         idle_gpu_hours=hours.get("idle", 0.0),
         unknown_gpu_hours=hours.get("unknown", 0.0),
         returned_gpu_hours=hours.get(PAUSED, 0.0),
+        false_positives=wrong,
         idle_cost=_cost(of_state["idle"], prices),
         returned_cost=_cost(of_state[PAUSED], prices),
     )

@@ -31,17 +31,18 @@ def printable(text: str) -> str:
 
 def headings(report: Savings) -> tuple[str, ...]:
     """Return the column titles behind the name."""
-    hours = ("held GPU-h", "idle GPU-h", "unknown GPU-h", "returned GPU-h")
+    counts = ("held GPU-h", "idle GPU-h", "unknown GPU-h", "returned GPU-h", "false positives")
     if report.currency is None:
-        return hours
+        return counts
     currency = printable(report.currency)
-    return (*hours, f"idle {currency}", f"returned {currency}")
+    return (*counts, f"idle {currency}", f"returned {currency}")
 
 
 def cells(row: SavingsRow) -> tuple[str, ...]:
     """Return what stands under the titles."""
     hours = (row.held_gpu_hours, row.idle_gpu_hours, row.unknown_gpu_hours, row.returned_gpu_hours)
-    shown = tuple(f"{one:.1f}" for one in hours)
+    wrong = "" if row.false_positives is None else str(row.false_positives)
+    shown = (*(f"{one:.1f}" for one in hours), wrong)
     if row.idle_cost is None or row.returned_cost is None:
         return shown
     return (*shown, _cost(row.idle_cost), _cost(row.returned_cost))
@@ -78,7 +79,8 @@ def remarks(report: Savings) -> Iterator[str]:
         yield f"The first cycle that is known began at {report.history_begins}."
     yield (
         "Returned are the GPUs that paused workloads held before, for as long as the pause lasted; "
-        "time in which no cycle ran is left out."
+        "time in which no cycle ran is left out. False positives are pauses that somebody called "
+        "wrong."
     )
     if report.models_without_price:
         names = ", ".join(

@@ -1,8 +1,8 @@
 """`summary` and `stats`, in the shape that the Rust tool's dashboard and scripts know.
 
 Answers: how many scale-downs, how many idle workloads, how many pods were looked at. Pure
-functions of the `Board`; `serve` encodes what they return. Scale-downs are counted in memory,
-since this process started.
+functions of the `Board`; `serve` encodes what they return. Scale-downs are those that history has;
+where none is kept they are counted in memory, since this process started.
 """
 
 from __future__ import annotations
@@ -37,17 +37,24 @@ class LifetimeScaleDowns(msgspec.Struct, frozen=True):
     """Pauses that were carried out."""
 
     lifetime: int
-    """Since this process started."""
+    """In all that history has; since this process started where none is kept."""
 
 
 class WindowedScaleDowns(msgspec.Struct, frozen=True):
     """Pauses that were carried out."""
 
     lifetime: int
-    """Since this process started."""
+    """In all that history has; since this process started where none is kept."""
     in_window: int
-    """Within the window, as far back as this process remembers."""
+    """Within the window, as far back as history reaches, or else this process remembers."""
     window: Window
+
+
+class Pauses(msgspec.Struct, frozen=True):
+    """Pauses that were carried out, as the ledger has them."""
+
+    known: int
+    in_window: int
 
 
 class IdleWorkloads(msgspec.Struct, frozen=True):
@@ -78,23 +85,38 @@ class Statistics(msgspec.Struct, frozen=True):
     updated_at: str
 
 
-def summary(board: Board, *, now: Timestamp) -> Summary:
-    """Return the summary of what is known now."""
+def summary(board: Board, *, now: Timestamp, kept: Pauses | None = None) -> Summary:
+    """Return the summary of what is known now.
+
+    Args:
+        board: the latest cycle.
+        now: Unix seconds.
+        kept: what history has; None where none is kept.
+    """
+    lifetime = scale_downs(board) if kept is None else kept.known
     return Summary(
-        scale_downs=LifetimeScaleDowns(lifetime=scale_downs(board)),
+        scale_downs=LifetimeScaleDowns(lifetime=lifetime),
         idle_workloads=IdleWorkloads(current=idle_workloads(board)),
         pods_checked=pods_checked(board),
         updated_at=_updated_at(board, now),
     )
 
 
-def statistics(board: Board, window: Window = DEFAULT_WINDOW, *, now: Timestamp) -> Statistics:
-    """Return the statistics of one window that ends now."""
-    since = now - window.seconds
-    in_window = sum(moment >= since for moment in board.totals.scaled_at)
+def statistics(
+    board: Board,
+    window: Window = DEFAULT_WINDOW,
+    *,
+    now: Timestamp,
+    kept: Pauses | None = None,
+) -> Statistics:
+    """Return the statistics of one window that ends now; `kept` as for `summary`."""
+    if kept is None:
+        since = now - window.seconds
+        recent = sum(moment >= since for moment in board.totals.scaled_at)
+        kept = Pauses(known=scale_downs(board), in_window=recent)
     return Statistics(
         scale_downs=WindowedScaleDowns(
-            lifetime=scale_downs(board), in_window=in_window, window=window
+            lifetime=kept.known, in_window=kept.in_window, window=window
         ),
         idle_workloads=IdleWorkloads(current=idle_workloads(board)),
         prometheus_available=bool(board.latest and board.latest.telemetry_available),

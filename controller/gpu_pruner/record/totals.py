@@ -70,6 +70,8 @@ class Totals:
     """Keeps that were seen to appear or to be prolonged."""
     prevented: int = 0
     """Warnings and pauses that a keep or an exemption ended."""
+    false_positives: int = 0
+    """Pauses that somebody called wrong."""
     decisions: Counter[str] = field(default_factory=Counter)
     """By reason."""
     actions: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -88,6 +90,8 @@ class Totals:
     """Moments of the pauses of the last 30 days, ascending."""
     _keeps_seen: dict[str, Timestamp] | None = field(default=None, init=False)
     _due_seen: set[str] = field(default_factory=set, init=False)
+    _wrong_seen: set[tuple[str, str]] = field(default_factory=set, init=False)
+    """Root uid and pause of what was called wrong and is counted here."""
 
     def add(self, report: CycleReport, *, since: Timestamp | None) -> None:
         """Count one cycle.
@@ -112,6 +116,7 @@ class Totals:
         self.candidates += sum(len(one.workload.pods) for one in report.idle())
         self._add_due(report.plan.decisions)
         self._add_people(report.plan.decisions, now=report.plan.at)
+        self._add_complaints(report.plan.decisions)
         if since is not None:
             self._add_gpu_time(report.plan.decisions, elapsed=report.started_at - since)
 
@@ -165,6 +170,20 @@ class Totals:
             or (one.action is Action.CANCEL and one.reason in _BY_PEOPLE)
             for one in decisions
         )
+
+    def _add_complaints(self, decisions: tuple[Decision, ...]) -> None:
+        """Count what was called wrong in the cycle that writes down that it was heard.
+
+        That is kept in the GPUWorkload, so that no other process counts it again, and none misses
+        what was said while no controller ran.
+        """
+        heard = {
+            (one.workload.root.uid, one.book.counted_wrong)
+            for one in decisions
+            if one.book.counted_wrong and one.book.counted_wrong != one.workload.book.counted_wrong
+        }
+        self.false_positives += len(heard - self._wrong_seen)
+        self._wrong_seen |= heard
 
     def _add_gpu_time(self, decisions: tuple[Decision, ...], *, elapsed: Seconds) -> None:
         if not 0 < elapsed <= LONGEST_GAP_SECONDS:

@@ -15,9 +15,10 @@ from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.clock import Clock
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
-from gpu_pruner.serve import handlers, wishes
+from gpu_pruner.serve import handlers, remembering, wishes
 from gpu_pruner.serve.explaining import ExplainHandler, Explains
 from gpu_pruner.serve.people import People
+from gpu_pruner.serve.remembering import Remembers
 from gpu_pruner.serve.reporting import ReportHandler, Reports
 
 _Route: TypeAlias = tuple[str, type[RequestHandler], dict[str, object]]
@@ -36,6 +37,8 @@ class Voices:
     explainer: Explains | None = None
     reports: Reports | None = None
     """Sums up history."""
+    archive: Remembers | None = None
+    """Tells of the past."""
 
 
 NOBODY = Voices()
@@ -65,9 +68,9 @@ def application(
             (r"/healthz", handlers.HealthHandler, {**shared, "stuck_after": stuck_after}),
             (r"/readyz", handlers.ReadyHandler, shared),
             (r"/metrics", handlers.MetricsHandler, shared),
-            (r"/api/v1/summary", handlers.SummaryHandler, shared),
-            (r"/api/v1/stats", handlers.StatsHandler, shared),
+            (r"/api/v1/namespaces", handlers.NamespacesHandler, shared),
             (r"/api/v1/report", ReportHandler, {**shared, "reports": voices.reports}),
+            *_past_routes({**shared, "archive": voices.archive}),
             (r"/api/v1/workloads", handlers.WorkloadsHandler, shared),
             (r"/api/v1/workloads/([^/]+)/([^/]+)/([^/]+)", handlers.WorkloadHandler, shared),
             (
@@ -82,6 +85,16 @@ def application(
         compress_response=True,
         log_function=_log_failure,
     )
+
+
+def _past_routes(given: dict[str, object]) -> list[_Route]:
+    """Return the routes that need history, or tell more with it."""
+    return [
+        (r"/api/v1/summary", remembering.SummaryHandler, given),
+        (r"/api/v1/stats", remembering.StatsHandler, given),
+        (r"/api/v1/leaderboard", remembering.LeaderboardHandler, given),
+        (r"/api/v1/history", remembering.HistoryHandler, given),
+    ]
 
 
 def _wish_routes(given: dict[str, object]) -> list[_Route]:

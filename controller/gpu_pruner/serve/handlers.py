@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 import msgspec
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from tornado.web import RequestHandler
@@ -12,8 +14,8 @@ from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.record.board import Board
 from gpu_pruner.record.metrics import exposition
+from gpu_pruner.record.namespaces import namespaces
 from gpu_pruner.record.rows import plan_row, workload_row
-from gpu_pruner.record.statistics import DEFAULT_WINDOW, Window, statistics, summary
 
 _encode = msgspec.json.encode
 
@@ -54,9 +56,9 @@ class ReadHandler(RequestHandler):
         self.write(_encode(body))
 
     @override
-    def head(self, *arguments: str) -> None:
+    def head(self, *arguments: str) -> Awaitable[None] | None:
         """Answer as GET would; tornado drops the body."""
-        self.get(*arguments)
+        return self.get(*arguments)
 
     @override
     def write_error(self, status_code: int, **_details: object) -> None:
@@ -125,31 +127,6 @@ class MetricsHandler(ReadHandler):
         self.write(exposition(self.board))
 
 
-class SummaryHandler(ReadHandler):
-    """`/api/v1/summary`, in the Rust tool's shape."""
-
-    @override
-    def get(self) -> None:
-        """Answer the summary."""
-        self.answer(summary(self.board, now=self.clock.now()))
-
-
-class StatsHandler(ReadHandler):
-    """`/api/v1/stats?window=1h|7d|30d`, in the Rust tool's shape."""
-
-    @override
-    def get(self) -> None:
-        """Answer the statistics of one window; 400 names the windows there are."""
-        asked = self.get_query_argument("window", DEFAULT_WINDOW.value)
-        try:
-            window = Window(asked)
-        except ValueError:
-            known = ", ".join(Window)
-            self.answer({"error": f"window must be one of {known}"}, status=400)
-            return
-        self.answer(statistics(self.board, window, now=self.clock.now()))
-
-
 class WorkloadsHandler(ReadHandler):
     """`/api/v1/workloads`: every workload of the latest cycle."""
 
@@ -161,6 +138,19 @@ class WorkloadsHandler(ReadHandler):
             self.answer({"error": f"no plan yet; waiting for {self.board.waiting_for}"}, status=503)
             return
         self.answer(plan_row(report.plan, number=report.number))
+
+
+class NamespacesHandler(ReadHandler):
+    """`/api/v1/namespaces`: what each namespace holds, by the latest cycle."""
+
+    @override
+    def get(self) -> None:
+        """Answer one row per namespace with GPUs or pauses, or 503 before the first cycle."""
+        report = self.board.planned
+        if report is None or report.plan is None:
+            self.answer({"error": f"no plan yet; waiting for {self.board.waiting_for}"}, status=503)
+            return
+        self.answer(namespaces(report.plan))
 
 
 class WorkloadHandler(ReadHandler):

@@ -63,6 +63,7 @@ books = st.builds(
     pause=st.none() | pauses,
     long_keep_until=moments,
     long_keep_read_at=moments,
+    counted_wrong=words,
 )
 anything = st.recursive(
     st.none()
@@ -270,3 +271,38 @@ def test_of_two_exemptions_of_one_root_the_longer_one_counts_and_of_two_releases
     for one, other in ((short, for_good), (for_good, short)):
         both = merged(Bookkeeping(root=ROOT, intent=one), Bookkeeping(root=ROOT, intent=other))
         assert both.intent == for_good
+
+
+COMPLAINT = {
+    "wrongPause": "d-1",
+    "wrongAt": "2026-01-31T12:00:00Z",
+    "wrongBy": "ada",
+    "wrongReason": "it was training",
+}
+
+
+@pytest.mark.parametrize(
+    ("odd", "says"),
+    [
+        ({"wrongAt": None}, "wrongPause is set without wrongAt"),
+        ({"wrongAt": "yesterday"}, "'yesterday' is not a time"),
+        ({"wrongPausedAt": "noon"}, "'noon' is not a time"),
+    ],
+)
+def test_a_complaint_that_cannot_be_read_is_none_and_exempts_nothing(
+    odd: dict[str, str | None], says: str
+) -> None:
+    reading = read(stored(SPEC | COMPLAINT | odd))
+    intent = understood(reading).intent
+    assert (intent.complaint, intent.exempt) == (None, False)
+    assert says in reading.problems[0]
+
+
+def test_of_two_objects_the_later_complaint_holds() -> None:
+    one = understood(read(stored(SPEC | COMPLAINT)))
+    two = understood(read(stored(SPEC | COMPLAINT | {"wrongAt": "2026-01-31T13:00:00Z"})))
+    none = understood(read(stored()))
+    assert merged(one, two).intent.complaint == two.intent.complaint
+    assert merged(two, one).intent.complaint == two.intent.complaint
+    assert merged(none, one).intent.complaint == one.intent.complaint
+    assert merged(one, none).intent.complaint == one.intent.complaint

@@ -15,7 +15,7 @@ def row(
     name: str, idle: float = 4.0, returned: float = 2.5, money: str | None = None
 ) -> SavingsRow:
     cost = Cost(money, 0.0) if money else None
-    return SavingsRow(name, 10.0, idle, 1.0, returned, idle_cost=cost, returned_cost=cost)
+    return SavingsRow(name, 10.0, idle, 1.0, returned, 0, idle_cost=cost, returned_cost=cost)
 
 
 REPORT = Savings(

@@ -26,11 +26,18 @@ from sqlalchemy.pool import NullPool
 from gpu_pruner.errors import ConfigurationError, LedgerError
 from gpu_pruner.model.units import Timestamp
 from gpu_pruner.record.ledger import schema
-from gpu_pruner.record.ledger.entries import ActionEntry, Batch, DecisionEntry, GpuTime
+from gpu_pruner.record.ledger.entries import (
+    ActionEntry,
+    Batch,
+    DecisionEntry,
+    FalsePositive,
+    GpuTime,
+)
 from gpu_pruner.record.ledger.tables import (
     ACTIONS,
     CYCLES,
     DECISIONS,
+    FALSE_POSITIVES,
     GPU_TIME,
     GPU_TIME_KEY,
     MOMENTS,
@@ -79,6 +86,7 @@ class Database:
                 _insert(connection, DECISIONS, _rows(batch.cycle_id, _news(connection, batch)))
                 _insert(connection, ACTIONS, _rows(batch.cycle_id, batch.actions))
                 _add_gpu_time(connection, batch)
+                _add_false_positives(connection, batch)
         self._ready = True
 
     def forget(self, before: Timestamp) -> None:
@@ -196,7 +204,7 @@ def _rows(cycle_id: str, entries: Sequence[DecisionEntry | ActionEntry]) -> list
     ]
 
 
-def _own(entry: DecisionEntry | ActionEntry | GpuTime) -> dict[str, object]:
+def _own(entry: DecisionEntry | ActionEntry | GpuTime | FalsePositive) -> dict[str, object]:
     values = msgspec.structs.asdict(entry)
     del values["who"]
     return {**values, **msgspec.structs.asdict(entry.who)}
@@ -225,6 +233,14 @@ def _add_gpu_time(connection: Connection, batch: Batch) -> None:
         connection.execute(
             made.on_conflict_do_update(index_elements=GPU_TIME_KEY, set_={"seconds": added}), rows
         )
+
+
+def _add_false_positives(connection: Connection, batch: Batch) -> None:
+    """Add what was called wrong and is not known yet: every process tells it anew."""
+    rows = [_own(one) for one in batch.false_positives]
+    if rows:
+        made = _insert_of(connection, FALSE_POSITIVES)
+        connection.execute(made.on_conflict_do_nothing(), rows)
 
 
 def _insert_of(connection: Connection, table: Table):  # type: ignore[no-untyped-def]  # noqa: ANN202

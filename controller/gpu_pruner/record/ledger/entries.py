@@ -87,6 +87,22 @@ class GpuTime(msgspec.Struct, frozen=True, array_like=True):
     """GPUs times seconds."""
 
 
+class FalsePositive(msgspec.Struct, frozen=True, array_like=True):
+    """A pause that somebody called wrong."""
+
+    who: Who
+    decision_id: str
+    """Of the pause; with the root's uid it is what makes this entry one and the same."""
+    at: Timestamp
+    """When it was called wrong."""
+    paused_at: Timestamp | None
+    by: str
+    """Who called it wrong."""
+    reason: str
+    evidence: str
+    """The sentence that the pause rested on."""
+
+
 class Batch(msgspec.Struct, frozen=True, array_like=True):
     """Everything of one cycle."""
 
@@ -100,6 +116,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True):
     decisions: tuple[DecisionEntry, ...] = ()
     actions: tuple[ActionEntry, ...] = ()
     gpu_time: tuple[GpuTime, ...] = ()
+    false_positives: tuple[FalsePositive, ...] = ()
 
 
 _decoder = msgspec.json.Decoder(Batch)

@@ -1,8 +1,8 @@
 """Cycle reports to batches: what of a cycle is worth keeping.
 
 Transitions only, so that a quiet cluster costs one row per cycle and one per workload and hour.
-Remembers the standings and the begin of the cycle before, and nothing else. Reads no clock. Called
-by the ledger's writer, in its thread.
+Remembers the standings and the begin of the cycle before, and which pauses were called wrong. Reads
+no clock. Called by the ledger's writer, in its thread.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ import msgspec
 from gpu_pruner.model.orders import Outcome
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.units import Timestamp
+from gpu_pruner.model.workload import Complaint
 from gpu_pruner.record.decisions import told_evidence
-from gpu_pruner.record.ledger.entries import ActionEntry, Batch, DecisionEntry, fit
-from gpu_pruner.record.ledger.gpu_time import gpu_time, who, who_of
+from gpu_pruner.record.ledger.entries import (
+    ActionEntry,
+    Batch,
+    DecisionEntry,
+    FalsePositive,
+    fit,
+)
+from gpu_pruner.record.ledger.gpu_time import LONGEST_NAME, gpu_time, who, who_of
 from gpu_pruner.record.report import CycleReport
 from gpu_pruner.record.standings import Standing, Standings, standing
 
@@ -37,6 +44,8 @@ class Scribe:
         self._process = process or uuid.uuid4().hex
         self._standings = Standings()
         self._since: Timestamp | None = None
+        self._called_wrong: set[tuple[str, str]] = set()
+        """Root uid and pause of what this process has told; the database knows of the others."""
 
     def batch(self, report: CycleReport) -> Batch | None:
         """Return what to keep of a cycle; None where another replica led, which keeps it."""
@@ -54,6 +63,7 @@ class Scribe:
             decisions=tuple(self._decisions(report)),
             actions=tuple(_actions(report)),
             gpu_time=gpu_time(report.plan, since=since, until=report.started_at),
+            false_positives=tuple(self._false_positives(report)),
         )
 
     def _decisions(self, report: CycleReport) -> Iterator[DecisionEntry]:
@@ -61,6 +71,31 @@ class Scribe:
             return
         for decision, before in self._standings.changes(report.plan):
             yield _decision(decision, before, at=report.plan.at)
+
+    def _false_positives(self, report: CycleReport) -> Iterator[FalsePositive]:
+        """Yield what people call wrong, once in each process: the database takes it once."""
+        for decision in report.decisions:
+            said = decision.workload.intent.complaint
+            key = (decision.workload.root.uid, said.pause if said else "")
+            if said is not None and key not in self._called_wrong:
+                self._called_wrong.add(key)
+                yield _false_positive(decision, said)
+
+
+def _false_positive(decision: Decision, said: Complaint) -> FalsePositive:
+    """Return an entry; its evidence is our own record's as long as that is there."""
+    record, evidence = decision.workload.book.pause, said.evidence
+    if record is not None and record.decision == said.pause:
+        evidence = record.why
+    return FalsePositive(
+        who=who(decision),
+        decision_id=fit(said.pause)[:LONGEST_NAME],
+        at=said.at,
+        paused_at=said.paused_at,
+        by=fit(said.by)[:LONGEST_NAME],
+        reason=fit(said.reason),
+        evidence=fit(evidence),
+    )
 
 
 def _decision(decision: Decision, before: Standing | None, *, at: Timestamp) -> DecisionEntry:

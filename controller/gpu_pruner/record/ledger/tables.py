@@ -102,11 +102,27 @@ POSTINGS = Table(
 )
 """One row per weekly report that was due: who began on it when, and when it was posted."""
 
+FALSE_POSITIVES = Table(
+    "false_positives",
+    METADATA,
+    Column("root_uid", String(255), primary_key=True),
+    Column("decision_id", String(255), primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("paused_at", Double, nullable=True),
+    *(one for one in _who() if one.name != "root_uid"),
+    Column("by", String(255), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("evidence", Text, nullable=False),
+    Index("false_positives_at", "at"),
+)
+"""One row per pause that somebody called wrong, with the sentence that the pause rested on."""
+
 MOMENTS = (
     (CYCLES, "started_at"),
     (DECISIONS, "at"),
     (ACTIONS, "at"),
     (GPU_TIME, "hour"),
     (POSTINGS, "due_at"),
+    (FALSE_POSITIVES, "at"),
 )
 """Each table, and the column by which its rows grow old."""

@@ -1,45 +1,19 @@
-"""Reads from the ledger who held GPUs for how long, and gave them back for how long."""
+"""Reads from the ledger who held GPUs for how long, gave them back for how long, and wrongly so."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import Connection, func, select
 
 from gpu_pruner.model.units import HOUR, Seconds, Timestamp
 from gpu_pruner.record.ledger.database import Database
-from gpu_pruner.record.ledger.tables import CYCLES, GPU_TIME
+from gpu_pruner.record.ledger.tables import CYCLES, FALSE_POSITIVES, GPU_TIME
+from gpu_pruner.record.ledger.uses import PAUSED, Usage, Use, Wrong
 
-PAUSED = "paused"
 _AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """GPU seconds of one workload on one model in one state."""
-
-    namespace: str
-    workload: str
-    """``kind/namespace/name``."""
-    root_uid: str
-    owner: str
-    model: str
-    """Of a pause: that of the GPUs it held before; empty where nothing tells."""
-    state: str
-    seconds: Seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What the ledger knows of a stretch of time."""
-
-    begin: Timestamp
-    end: Timestamp
-    first_cycle_at: Timestamp | None
-    """When the first cycle within it began; None where there is none."""
-    uses: tuple[Use, ...]
 
 
 def usage(database: Database, *, since: Timestamp, until: Timestamp) -> Usage:
@@ -58,8 +32,9 @@ def usage(database: Database, *, since: Timestamp, until: Timestamp) -> Usage:
         found = list(_uses(connection, begin, until))
         paused = {one.root_uid for one in found if one.state == PAUSED and not one.model}
         models = _models_before(connection, sorted(paused), until)
+        wrong = tuple(_wrong(connection, begin, until))
     uses = tuple(part for one in found for part in _told_apart(one, models))
-    return Usage(begin=begin, end=until, first_cycle_at=first, uses=uses)
+    return Usage(begin=begin, end=until, first_cycle_at=first, uses=uses, wrong=wrong)
 
 
 def _uses(connection: Connection, begin: Timestamp, until: Timestamp) -> Iterator[Use]:
@@ -81,6 +56,20 @@ def _uses(connection: Connection, begin: Timestamp, until: Timestamp) -> Iterato
             state=row.state,
             seconds=row.spent,
         )
+
+
+def _wrong(connection: Connection, begin: Timestamp, until: Timestamp) -> Iterator[Wrong]:
+    table = FALSE_POSITIVES.c
+    key = (table.kind, table.namespace, table.name, table.owner)
+    rows = connection.execute(
+        select(*key, func.count().label("times"))
+        .where(table.at >= begin, table.at <= until)
+        .group_by(*key)
+        .order_by(*key)
+    )
+    for row in rows:
+        workload = f"{row.kind.lower()}/{row.namespace}/{row.name}"
+        yield Wrong(namespace=row.namespace, workload=workload, owner=row.owner, count=row.times)
 
 
 def _models_before(
