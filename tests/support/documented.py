@@ -15,11 +15,11 @@ from typing import Self
 
 from support.exporters import Exporters
 from support.lever_objects import NOTEBOOK
-from support.product import Product, Thing, a_world
+from support.product import Product, Thing, a_world, until
 from support.prometheus import PrometheusServer, backfill
 
 from gpu_pruner.sim.history import TARGET_LABELS, Scraping
-from gpu_pruner.sim.tree import mapping
+from gpu_pruner.sim.tree import mapping, text
 from gpu_pruner.sim.world import Behaviour, Node, Override, Workload, World
 
 CLUSTER = "east"
@@ -82,6 +82,15 @@ class Documented(Product):
         for name in self.namespaces:
             self.lab.kubectl("create", "namespace", name)
         return super().__enter__()
+
+    def _make_things(self) -> None:
+        """Let the scheduler put the notebook where the pages show it."""
+        others = [node.name for node in self.world.nodes if node.name != "node-a"]
+        self.lab.kubectl("cordon", *others)
+        super()._make_things()
+        pod = "/api/v1/namespaces/team-a/pods/notebook-1-0"
+        until(lambda: text(self.get(pod), "spec", "nodeName"))
+        self.lab.kubectl("uncordon", *others)
 
     def _exposition(self, node: str) -> str:
         if node == SILENT:
