@@ -242,7 +242,8 @@ def examples(page: Path) -> Iterator[list[str]]:
 def test_an_example_can_be_typed(page: Path) -> None:
     """Every command, flag and reference of an example exists."""
     for words in examples(page):
-        command = COMMANDS[words[0]] if words and words[0] in COMMANDS else command_line
+        named = (" ".join(words[:2]), *words[:1])
+        command = next((COMMANDS[one] for one in named if one in COMMANDS), command_line)
         known = {flag for one in command.params for flag in [*one.opts, *one.secondary_opts]}
         assert [word for word in words if word.startswith("-") and word not in known] == [], words
         for word in words:
