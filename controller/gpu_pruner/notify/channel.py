@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpu_pruner.model.annotations import OWNER
+from gpu_pruner.model.audience import AddressKind
 from gpu_pruner.model.orders import SEVERITIES, MessageKind, Severity
 from gpu_pruner.model.plan import Decision
 from gpu_pruner.model.units import Seconds
@@ -22,7 +22,7 @@ class Audience:
     """Who a message is for, as far as anybody knows."""
 
     owner: str = ""
-    """What the annotation says, as it is written there: hostile input; empty where it is silent."""
+    """One e-mail address, or names in one line; foreign words; empty where nobody is named."""
 
 
 class Channel(Protocol):
@@ -79,10 +79,10 @@ class Taking:
 
 
 def audience_of(decision: Decision | None) -> Audience:
-    """Return who is to be told: whom the annotation of the root, else of a pod, names."""
+    """Return who is to be told: the first with an e-mail address, else all by their names."""
     if decision is None:
         return Audience()
-    workload = decision.workload
-    told = [workload.owner.annotations.get(OWNER, "")] if workload.owner else []
-    told += [pod.record.annotations.get(OWNER, "") for pod in workload.pods]
-    return Audience(next((one.strip() for one in told if one.strip()), ""))
+    found = decision.workload.audience
+    mails = (one.address for one in found.people if one.address.kind is AddressKind.EMAIL)
+    first = next(mails, None)
+    return Audience(found.names if first is None else first.text)

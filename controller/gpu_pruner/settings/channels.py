@@ -143,9 +143,9 @@ class MailSettings(ChannelSettings):
     )
     owner_domains: frozenset[str] = Field(
         frozenset(),
-        description="Domains in which an owner's address, from the annotation "
-        "gpu-pruner.io/owner, is written to, beside the domain of `to`. Anybody who may edit a "
-        "workload can write that annotation, so that no other domain is ever written to.",
+        description="Domains in which the e-mail address of somebody to tell is written to, "
+        "beside the domain of `to`. Anybody who may edit a workload can name somebody there, so "
+        "that no other domain is ever written to.",
     )
     counts_as_delivery: bool = Field(
         default=True, description="As above. What confirms is the mail server that takes it on."

@@ -9,14 +9,17 @@ from support.decisions import NOTEBOOK, SERVER, a_decision
 from support.manual_clock import NOON, ManualClock
 
 from gpu_pruner.errors import NotificationError
+from gpu_pruner.model import audience as people_to_tell
+from gpu_pruner.model.audience import Person
 from gpu_pruner.model.book import Book, Phase
 from gpu_pruner.model.letters import Letter
 from gpu_pruner.model.orders import Failure, MessageKind, Severity
 from gpu_pruner.model.rules import Mode
-from gpu_pruner.model.workload import OwnerObject, RootRef
+from gpu_pruner.model.workload import RootRef
 from gpu_pruner.notify.channel import Audience, Taking, audience_of
 from gpu_pruner.notify.messages import Message
 from gpu_pruner.notify.notifier import AT_ONCE, MOST_TRIES, MOST_WAITING, Notifier
+from gpu_pruner.resolve.addresses import addresses
 
 WARNED = Book(phase=Phase.WARNED, nominated_at=NOON - 60, warned_at=NOON, pause_at=NOON + 900)
 BOTH = frozenset({SERVER, NOTEBOOK})
@@ -200,20 +203,20 @@ async def test_a_letter_for_a_channel_that_is_no_longer_set_reaches_nobody() -> 
 
 
 @pytest.mark.parametrize(
-    ("on_root", "on_pod", "owner"),
+    ("people", "owner"),
     [
-        ("alice@example.org", "bob", "alice@example.org"),
-        ("  ", " bob ", "bob"),
-        ("", "", ""),
+        (("alice", "bob@example.org", "carol@example.org"), "bob@example.org"),
+        (("alice", "bob"), "alice, bob"),
+        ((), ""),
     ],
 )
-def test_the_root_says_whose_it_is_else_a_pod(on_root: str, on_pod: str, owner: str) -> None:
-    key = "gpu-pruner.io/owner"
+def test_the_first_with_an_address_is_told_else_all_by_name(
+    people: tuple[str, ...], owner: str
+) -> None:
+    told = addresses(", ".join(people)).people
+    audience = people_to_tell.Audience(people=tuple(Person(one, "on its root") for one in told))
     decision = a_decision()
-    (pod,) = decision.workload.pods
-    pod = replace(pod, record=replace(pod.record, annotations={key: on_pod}))
-    owned = OwnerObject(root=SERVER, annotations={key: on_root})
-    workload = replace(decision.workload, owner=owned, pods=(pod,))
+    workload = replace(decision.workload, audience=audience)
     assert audience_of(structs.replace(decision, workload=workload)) == Audience(owner)
 
 
