@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 NOT_FOLLOWED = {
     "play-a-world.md": "plays whole worlds, minutes each; tests/integration/test_demo.py has some",
     "post-a-weekly-report.md": "needs a ledger with a week in it and a webhook",
-    "tell-people.md": "needs a channel of each kind, with servers that take what is sent",
     "say-whom-to-tell.md": "needs a cluster with the owners that it names",
     "tell-people.md": "needs the servers that tests/integration/test_notify_test.py starts",
 }
