@@ -31,7 +31,7 @@ BEFORE = {
     "kubectl annotate notebook notebook-1 -n team-a": (
         "gpu-pruner pause notebook/team-a/notebook-1 --reason 'for the page'"
     ),
-    "gpu-pruner resume deployment/team-a/train": (
+    "gpu-pruner resume deployment/team-a/train\n": (
         "gpu-pruner pause deployment/team-a/train --reason 'for the page'"
     ),
     "gpu-pruner explain deployment/team-a/train --controller http://gpu-pruner-dashboard:8080": (
