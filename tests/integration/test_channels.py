@@ -255,6 +255,14 @@ def a_mail(port: int, **more: object) -> MailChannel:
     return MailChannel(MailSettings.model_validate(values | more), cluster="east")
 
 
+def test_nothing_in_the_name_of_a_cluster_ends_a_header() -> None:
+    values = {"name": "mail", "host": HERE, "sender": "p@example.org", "to": "team@example.org"}
+    channel = MailChannel(MailSettings.model_validate(values), cluster="east\r\nBcc: a@b.example")
+    mail = channel.mail_of(told(), receiver="team@example.org")
+    assert mail["Subject"].startswith("[east Bcc: a@b.example] Deployment")
+    assert mail["Bcc"] is None
+
+
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 async def test_a_mail_is_handed_over_encrypted_and_with_a_login(
     secrets, certificate: Certificate, security: str

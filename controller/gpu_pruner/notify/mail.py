@@ -23,6 +23,7 @@ from gpu_pruner.model.orders import MessageKind
 from gpu_pruner.model.units import Seconds
 from gpu_pruner.notify.channel import Audience, Taking
 from gpu_pruner.notify.messages import Message
+from gpu_pruner.notify.text import inert
 from gpu_pruner.notify.tls import client_context
 from gpu_pruner.settings.channels import MailSecurity, MailSettings
 
@@ -78,8 +79,8 @@ class MailChannel:
             NotificationError: the server did not take it on.
         """
         receiver = address_in(to.owner, domains=self._domains) or self._settings.to
-        mail = self.mail_of(message, receiver=receiver)
         try:
+            mail = self.mail_of(message, receiver=receiver)
             await self._handed_over(mail, receiver)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             raise NotificationError(_failure(error)) from None
@@ -89,7 +90,7 @@ class MailChannel:
         """Nothing is kept open."""
 
     def mail_of(self, message: Message, *, receiver: str) -> EmailMessage:
-        """Return a message as a mail; `email` refuses a line break in a header."""
+        """Return a message as a mail, with nothing in its subject that could end a header."""
         root, domain = message.root, self._settings.sender.rpartition("@")[2]
         told = f"{self._cluster}\n{root.uid}\n{root.ref}"
         thread = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
@@ -97,7 +98,7 @@ class MailChannel:
         mail = EmailMessage(policy=SMTP)
         mail["From"] = Address(addr_spec=self._settings.sender)
         mail["To"] = Address(addr_spec=receiver)
-        mail["Subject"] = f"{where}{message.title}"
+        mail["Subject"] = inert(f"{where}{message.title}")
         mail["Date"] = format_datetime(datetime.fromtimestamp(message.at, UTC))
         mail["Message-ID"] = f"<{message.key}.gpu-pruner@{domain}>"
         mail["References"] = f"<{thread}.gpu-pruner@{domain}>"

@@ -187,6 +187,13 @@ class ChannelsSettings(Section):
     )
     webhooks: tuple[WebhookSettings, ...] = Field((), description="Signed POSTs to any service.")
 
+    @field_validator("cluster")
+    @classmethod
+    def _is_one_line(cls, name: str) -> str:
+        if not name.isprintable():
+            raise ValueError("has a line break or another control character in it")
+        return name
+
     @model_validator(mode="after")
     def _have_names(self) -> Self:
         seen: set[str] = set()

@@ -44,6 +44,11 @@ def test_mail_counts_as_delivery_by_itself_and_the_others_where_somebody_says_so
     assert unsaid.rules().delivering_channels == {"event"}
 
 
+def test_the_name_of_the_cluster_is_one_line() -> None:
+    with pytest.raises(ConfigurationError, match=r"cluster: has a line break"):
+        load_settings({"channels": {"cluster": "a\nb"}})
+
+
 def test_a_channel_says_which_messages_it_takes() -> None:
     [hook] = channels(webhooks=[HOOK | {"messages": ["paused", "restored"]}]).channels.webhooks
     assert hook.messages == {MessageKind.PAUSED, MessageKind.RESTORED}
