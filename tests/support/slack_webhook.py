@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -42,6 +44,17 @@ def is_good(block: Any) -> bool:
     )
 
 
+def _drip(handler: BaseHTTPRequestHandler, ended: threading.Event) -> None:
+    """Write a header slowly, for some seconds at most: who waits for all of it gets his answer."""
+    with suppress(OSError):
+        handler.wfile.write(b"X-Slow: ")
+        for _ in range(100):
+            if ended.wait(0.05):
+                break
+            handler.wfile.write(b"x")
+        handler.wfile.write(b"\r\n")
+
+
 @dataclass
 class SlackWebhook:
     """A context manager around one webhook on loopback."""
@@ -58,10 +71,20 @@ class SlackWebhook:
     """Where a redirect leads."""
     deaf: bool = False
     """Take the message, and hang up without an answer."""
+    _drips: threading.Event | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/services/{SECRET}"
+
+    @contextmanager
+    def dripping(self) -> Iterator[None]:
+        """Answer what is good, but a byte of a header every now and then, for as long as this."""
+        self._drips = threading.Event()
+        try:
+            yield
+        finally:
+            self._drips.set()
 
     def __enter__(self) -> Self:
         owner = self
@@ -101,6 +124,9 @@ class SlackWebhook:
         if self.location:
             handler.send_header("Location", self.location)
         handler.send_header("Content-Length", str(len(content)))
+        if self._drips is not None:
+            handler.flush_headers()
+            _drip(handler, self._drips)
         handler.end_headers()
         handler.wfile.write(content)
 

@@ -11,7 +11,10 @@ Source: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhook
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from http import HTTPStatus
 
 import requests
@@ -38,17 +41,38 @@ def post(address: str, message: bytes) -> None:
         NotificationError: it was not taken, or nobody knows whether it was; without the address.
     """
     try:
-        status, answer = _exchange(address, message)
+        status, answer = _in_time(lambda: _exchange(address, message))
     except requests.exceptions.SSLError:
         raise NotificationError("the webhook's certificate is not trusted here") from None
     except requests.exceptions.Timeout:
         raise NotificationError(f"the webhook did not answer in {ANSWER_SECONDS:g} s") from None
-    except (requests.exceptions.RequestException, OSError) as error:
+    except (requests.exceptions.RequestException, OSError, ValueError) as error:
+        # A ValueError is a host that cannot be a name; not every one is translated below us.
         what = type(error).__name__
         raise NotificationError(f"the webhook cannot be reached ({what})") from None
     if status == HTTPStatus.OK and answer == _TAKEN:
         return
     raise NotificationError(_refusal(status, answer))
+
+
+def _in_time(exchange: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+    """Return what an exchange returns, or give it up: `requests` only limits each single read.
+
+    What was given up ends in a thread of its own, which nobody waits for.
+    """
+    ended: Future[tuple[int, str]] = Future()
+
+    def work() -> None:
+        try:
+            ended.set_result(exchange())
+        except (OSError, ValueError) as error:  # all of `requests` are the first
+            ended.set_exception(error)
+
+    threading.Thread(target=work, name="webhook", daemon=True).start()
+    try:
+        return ended.result(timeout=ANSWER_SECONDS)
+    except TimeoutError:
+        raise requests.exceptions.Timeout from None
 
 
 def _exchange(address: str, message: bytes) -> tuple[int, str]:

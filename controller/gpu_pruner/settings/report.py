@@ -73,6 +73,7 @@ def webhook_address(text: str) -> str:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
+        host.encode("idna")
     except ValueError:
         host, port, parts = "", 0, urlsplit("")
     whole = url.isprintable() and " " not in url and url.isascii()

@@ -88,6 +88,19 @@ def test_who_does_not_answer_is_not_waited_for(
     assert refused(webhook.url) == "the webhook did not answer in 10 s"
 
 
+def test_who_answers_byte_by_byte_is_not_waited_for(
+    webhook: SlackWebhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slack_webhook, "ANSWER_SECONDS", 0.3)
+    with webhook.dripping():
+        assert "did not answer in 0.3 s" in refused(webhook.url)
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 70}.example"])
+def test_a_host_that_cannot_be_a_name_is_told_without_the_address(host: str) -> None:
+    assert "cannot be reached" in refused(f"https://{host}/services/{SECRET}")
+
+
 def test_an_untrusted_certificate_is_told_as_one(
     webhook: SlackWebhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
