@@ -158,6 +158,10 @@ def test_a_world_of_the_users_own_is_played_and_told(tmp_path):
     [
         (("--world", "absent.yaml"), "absent.yaml: cannot be read: No such file or directory"),
         (("--world", "wrong.yaml"), "wrong.yaml:3:3: nodes.0.gpu: is not known; did you mean gpus"),
+        (
+            ("--world", "refused.yaml"),
+            "API server refuses this world: Deployment.apps",
+        ),
         (("--speed", "0.5"), "--speed: must be from 1 to 120"),
         (("--speed", "nan"), "--speed: must be from 1 to 120"),
         (("--seed", "-1"), "'--seed'"),
@@ -165,6 +169,8 @@ def test_a_world_of_the_users_own_is_played_and_told(tmp_path):
 )
 def test_what_cannot_be_played_ends_with_2_before_anything_starts(tmp_path, arguments, message):
     (tmp_path / "wrong.yaml").write_text("nodes:\n- name: node-1\n  gpu: 8\n")
+    train = '{kind: Deployment, namespace: team-a, name: train, labels: {"a b": "c"}}'
+    (tmp_path / "refused.yaml").write_text(f"workloads:\n- {train}\n")
     ended = subprocess.run(
         [sys.executable, "-m", "gpu_pruner.cli", "demo", *arguments],
         cwd=tmp_path,

@@ -26,10 +26,12 @@ from typing import Self
 import msgspec
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError
 
+from gpu_pruner.errors import ConfigurationError
 from gpu_pruner.model.units import MINUTE, Timestamp
 from gpu_pruner.settings.clock import ScaledClock
 from gpu_pruner.settings.environment import ENDS_WITH_STDIN, without_settings
 from gpu_pruner.sim.cluster import OPERATOR, SimulatedCluster
+from gpu_pruner.sim.failures import ApiFailure
 from gpu_pruner.sim.happenings import line_of
 from gpu_pruner.sim.judge import CONTROLLER, Case, Judgement, Request, Scene, judge
 from gpu_pruner.sim.scenes import request_of, scene_of
@@ -149,9 +151,17 @@ class Stage:
     _writes: list[Request] = field(default_factory=list)
 
     async def __aenter__(self) -> Self:
-        """Build the cluster and start the controller."""
+        """Build the cluster and start the controller.
+
+        Raises:
+            ConfigurationError: the API server refuses an object of the story.
+        """
         try:
             await self._build()
+        except ApiFailure as failure:
+            await self._end()
+            told = f"the simulated API server refuses this world: {failure.message}"
+            raise ConfigurationError(told) from None
         except BaseException:
             await self._end()
             raise

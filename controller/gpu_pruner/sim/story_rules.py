@@ -35,6 +35,9 @@ MOST_DEVICES, MOST_PODS = 512, 256
 LONGEST_MINUTES = 24 * 60.0
 """A simulated day; it takes 48 minutes at the default speed."""
 
+OLDEST_MINUTES = 10 * 365 * 24 * 60.0
+"""Ten years: no workload is older, and every clock can tell the time of it."""
+
 _NEVER_PAUSED = frozenset({"Pod", "DaemonSet"})
 _SINGLE = frozenset({"Notebook", "Pod"})
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
@@ -64,6 +67,8 @@ def faults_of(story: Story) -> Iterator[Fault]:
     yield from _twice("workloads", [one.ref for one in story.workloads])
     yield from _twice("namespaces", [one.name for one in story.namespaces])
     yield from _size(story)
+    for number, space in enumerate(story.namespaces):
+        yield from _within(("namespaces", str(number)), _named("name", space.name))
     for number, node in enumerate(story.nodes):
         yield from _within(("nodes", str(number)), _of_node(node))
     for number, part in enumerate(story.workloads):
@@ -81,10 +86,11 @@ def _twice(key: str, names: list[str]) -> Iterator[Fault]:
 
 
 def _size(story: Story) -> Iterator[Fault]:
-    devices = sum(one.gpus * one.shares * max(1, len(one.mig)) for one in story.nodes)
+    # What is empty costs time as well, and none must become large by hiding behind a zero.
+    devices = sum(max(1, one.gpus) * one.shares * max(1, len(one.mig)) for one in story.nodes)
     if devices > MOST_DEVICES:
         yield Fault(("nodes",), f"have {devices} GPUs and parts; at most {MOST_DEVICES} are played")
-    pods = sum(one.replicas * one.group_size for one in story.workloads)
+    pods = sum(max(1, one.replicas) * max(1, one.group_size) for one in story.workloads)
     if pods > MOST_PODS:
         yield Fault(("workloads",), f"have {pods} pods; at most {MOST_PODS} are played")
 
@@ -110,10 +116,12 @@ def _of_part(part: Part, story: Story) -> Iterator[Fault]:
         yield Fault(("replicas",), f"a {part.kind} has one pod")
     if part.kind != "LeaderWorkerSet" and part.group_size != 1:
         yield Fault(("group_size",), "only a LeaderWorkerSet has groups")
-    if not 0 <= part.started_minutes_ago < math.inf:
-        yield Fault(("started_minutes_ago",), "must be 0 or more")
+    if not 0 <= part.started_minutes_ago <= OLDEST_MINUTES:
+        yield Fault(("started_minutes_ago",), "must be 0 or more, and at most ten years")
     if not all(0 < one <= LONGEST_MINUTES for one in part.pods_deleted):
         yield Fault(("pods_deleted",), "must be minutes after the begin")
+    if not part.told.isprintable():
+        yield Fault(("told",), "must be one line, without control characters")
     if part.gpus < 1:
         yield Fault(("gpus",), "must be at least 1: only what requests GPUs is looked at")
     yield from _room(part, story)
