@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from support.apart import APART, is_of_the_demo
 from support.pages import PAGES, Command, blocks, commands_of
 from support.terminal import Terminal, checkout, interrupt
@@ -24,6 +25,9 @@ SHOWN_ENVIRONMENT = "/tmp/tmp1a2b3c4d/environment"  # noqa: S108 - what the page
 SHOWN_CONTROLLER = "http://127.0.0.1:40123"
 BUSY = "deployment/team-a/finetune"
 STARTS = "make demo"
+OWN_WORLD = "play-a-world.md"
+FASTER = {"gpu-pruner demo": "gpu-pruner demo --speed 120"}
+"""A reader has two minutes."""
 RUNS_ALREADY = {
     one.typed: "runs already"
     for page in PAGES
@@ -69,10 +73,25 @@ def test_the_demo_can_be_looked_at_as_the_tutorial_says(folder: Path, told: re.M
     instead = {SHOWN_ENVIRONMENT: told["environment"], SHOWN_CONTROLLER: told["controller"]}
     with Terminal(folder, instead=instead) as terminal:
         until_active(terminal, told["controller"])
-        followed = [block for page in PAGES for block in blocks(page) if is_of_the_demo(block)]
+        followed = [
+            block
+            for page in PAGES
+            if page.name != OWN_WORLD
+            for block in blocks(page)
+            if is_of_the_demo(block)
+        ]
         for block in followed:
             terminal.follow(block, apart={**APART, **RUNS_ALREADY})
     assert {"README.md", "look-at-the-demo.md"} == {one.page.name for one in followed}
+
+
+def test_the_world_on_the_page_can_be_played_and_ends_as_it_says(folder: Path) -> None:
+    [page] = [one for one in PAGES if one.name == OWN_WORLD]
+    with Terminal(folder, instead=FASTER) as terminal:
+        for block in blocks(page):
+            terminal.follow(block, apart=APART)
+        printed = terminal.type(Command("", "gpu-pruner demo --print-world", None))
+    assert len(yaml.safe_load(printed)["workloads"]) >= 14
 
 
 def until_active(terminal: Terminal, controller: str) -> None:

@@ -46,10 +46,10 @@ TOLD_ELSEWHERE: Mapping[str, str] = {
 }
 """Printed beside the commands of a page: how it begins, and the test that compares it."""
 
-DEMO_PAGE = "look-at-the-demo.md"
+DEMO_PAGES = ("look-at-the-demo.md", "play-a-world.md")
 DEMO_SECTION = ("README.md", "Two commands")
 
 
 def is_of_the_demo(block: Block) -> bool:
     """Return whether a block is followed beside the demo, in tests/integration."""
-    return block.page.name == DEMO_PAGE or (block.page.name, block.section) == DEMO_SECTION
+    return block.page.name in DEMO_PAGES or (block.page.name, block.section) == DEMO_SECTION

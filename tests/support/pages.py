@@ -14,9 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 NOT_FOLLOWED = {
-    "play-a-world.md": "plays whole worlds, minutes each; tests/integration/test_demo.py has some",
     "post-a-weekly-report.md": "needs a ledger with a week in it and a webhook",
-    "say-whom-to-tell.md": "needs a cluster with the owners that it names",
     "tell-people.md": "needs the servers that tests/integration/test_notify_test.py starts",
 }
 """Pages whose commands are not typed by a test yet, with what it would take."""
