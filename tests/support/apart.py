@@ -35,7 +35,7 @@ READ_ONLY: Mapping[str, str] = {
     "dockerfile": "needs a container runtime; tests/integration/test_wheel.py installs the same",
     "text": "told in prose, or compared by a test of its own",
     "promql": "asked of a real Prometheus in tests/lab/test_documented_commands.py",
-    "python": "executed in tests/lab/test_documented_commands.py",
+    "python": "executed in the test that follows its page",
 }
 """Languages of blocks that are neither typed nor written."""
 
@@ -47,6 +47,8 @@ TOLD_ELSEWHERE: Mapping[str, str] = {
 """Printed beside the commands of a page: how it begins, and the test that compares it."""
 
 DEMO_PAGES = ("look-at-the-demo.md", "play-a-world.md")
+CHANNELS_PAGE = "tell-people.md"
+"""Followed beside servers that take messages, in tests/integration/test_notify_test.py."""
 DEMO_SECTION = ("README.md", "Two commands")
 
 
