@@ -54,6 +54,9 @@ class LedgerSettings(Section):
         if not port_is_a_number or parts.scheme not in _SCHEMES:
             # What is wrong may be the password: nothing of it is repeated.
             raise ValueError("must begin with postgresql:// or sqlite:/// and be a URL")
+        if parts.scheme != "sqlite" and ("@" in parts.path or parts.netloc.count("@") > 1):
+            # Libraries take another @ for the last one, and tell a rest of the password as a host.
+            raise ValueError("has a second @; in a user name or password write @ as %40, / as %2F")
         needed = parts.path.strip("/") if parts.scheme == "sqlite" else parts.hostname
         if not needed and not parts.query:
             raise ValueError("names no database")

@@ -36,6 +36,8 @@ def test_a_dsn_goes_elsewhere() -> None:
     [
         ({"dsn": "mysql://db/x"}, "must begin with postgresql:// or sqlite:///"),
         ({"dsn": "postgresql://alice:se:cret@db:x/y"}, "must begin with"),
+        ({"dsn": "postgresql://alice:se@cret@db/y"}, "has a second @"),
+        ({"dsn": "postgresql://alice:12/cret@db/y"}, "has a second @"),
         ({"dsn": "sqlite://"}, "names no database"),
         ({"dsn": "postgresql://"}, "names no database"),
         ({"directory": "/x", "password_file": "/p"}, "password_file is for a PostgreSQL dsn"),
