@@ -29,14 +29,14 @@ RUST_FLAGS = (
     click.option(
         "--slack-webhook-url",
         metavar="URL",
-        help="No effect: warnings are Events and GPUWorkloads, there is no Slack yet.",
+        help="No effect: Slack is no channel of warnings yet. See `channels`, `report.webhook`.",
     ),
-    click.option("--slack-channel", metavar="NAME", help="No effect, as there is no Slack yet."),
+    click.option("--slack-channel", metavar="NAME", help="No effect, as Slack is no channel yet."),
     click.option(
         "--slack-interaction-port",
         type=int,
         metavar="PORT",
-        help="No effect, as there is no Slack yet.",
+        help="No effect, as Slack is no channel yet.",
     ),
     click.option(
         "--slack-namespace-mentions",
@@ -58,7 +58,7 @@ RUST_FLAGS = (
 )
 """Options that name no setting of ours by its own name."""
 
-_SLACK = "there is no Slack yet; warnings are Events and GPUWorkloads (kubectl get gpw -A)"
+_SLACK = "Slack is no channel for warnings yet; see channels and report.webhook in the settings"
 _ONE_CLUSTER = "this controller shows its own cluster only"
 
 WITHOUT_EFFECT: Mapping[str, tuple[str, str]] = {
