@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +24,11 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("normal"), max_examples=20_000)
 settings.load_profile("normal")  # --hypothesis-profile=long wins: pytest reads it after this file
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background by a shell. Programs that a test interrupts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
