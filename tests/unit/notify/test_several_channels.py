@@ -35,8 +35,6 @@ class Ear:
     kinds: frozenset[MessageKind] = frozenset(MessageKind)
     deaf: str = ""
     """Why it confirms nothing, while this is set."""
-    bug: str = ""
-    """What it fails with unforeseen, while this is set."""
     dead: bool = False
     """Whether it never answers."""
     tried: list[Message] = field(default_factory=list)
@@ -50,8 +48,6 @@ class Ear:
         self.tried.append(message)
         if self.dead:
             await asyncio.Event().wait()
-        if self.bug:
-            raise RuntimeError(self.bug)
         if self.deaf:
             raise NotificationError(self.deaf)
         self.told.append(message)
@@ -92,13 +88,6 @@ async def test_a_channel_that_fails_is_told_with_its_reason_and_stops_no_other()
     assert delivery.via == ("event",)
     assert delivery.failures == (Failure(channel="mail", why="refuses connections"),)
     assert delivery.problem == "mail: refuses connections"
-
-
-async def test_a_bug_in_a_channel_stops_no_other_and_tells_no_secret() -> None:
-    mail, event = Ear("mail", bug="https://example.org/canary"), Ear("event")
-    (delivery,) = await a_notifier(mail, event).deliver([a_letter()])
-    assert delivery.via == ("event",)
-    assert delivery.problem == "mail: a fault in this program: RuntimeError"
 
 
 async def test_a_channel_that_never_answers_ends_with_its_patience_however_much_there_is() -> None:
